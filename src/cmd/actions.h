@@ -74,13 +74,5 @@ struct check_essentials check_essentials(struct context *ctx);
 
 /* Removes what is over the configured limits; their number or a negative errno, with a message. */
 int64_t retire_configured(struct context *ctx, struct store *s, bool dry);
-/* Makes `--db` known to it: a row for option tables and what takes it. */
-#define OPTION_DB 1004
-#define ROW_DB                                                   \
-	{                                                        \
-		OPTION_DB, 0, "db", "STORE",                     \
-			"the store: a path or postgresql://... " \
-			"instead of the configured one"          \
-	}
 
 #endif

@@ -26,8 +26,9 @@ const struct command *command_find(const char *name)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-#define OPTIONS_MAX 40
-#define HELP_ID 1000
+#define OPTIONS_MAX 64 /* bits of ctx->given */
+#define LONG_BASE 256  /* what getopt_long() returns for the first row */
+#define HELP_ID (LONG_BASE + OPTIONS_MAX)
 
 struct parser {
 	struct option longs[OPTIONS_MAX + 2];
@@ -48,8 +49,9 @@ static void make_parser(const struct command *c, struct parser *p)
 		p->shorts[s++] = '+';
 	p->shorts[s++] = ':';
 	p->shorts[s++] = 'h';
-	for (const struct option_row *o = c->options; o && o->id && n < OPTIONS_MAX; o++) {
-		p->longs[n++] = (struct option){o->name, arg_kind(o), NULL, o->id};
+	for (const struct option_row *o = c->options; o && o->name && n < OPTIONS_MAX; o++) {
+		p->longs[n] = (struct option){o->name, arg_kind(o), NULL, LONG_BASE + (int)n};
+		n++;
 		if (!o->letter)
 			continue;
 		p->shorts[s++] = o->letter;
@@ -61,29 +63,15 @@ static void make_parser(const struct command *c, struct parser *p)
 	p->shorts[s] = 0;
 }
 
-static int option_id(const struct command *c, int got)
+/* The row that getopt_long() means; NULL: none. */
+static const struct option_row *row_of(const struct command *c, int got)
 {
-	if (got >= 256 || !c->options)
-		return got;
-	for (const struct option_row *o = c->options; o->id; o++)
+	if (got >= LONG_BASE)
+		return got < HELP_ID ? c->options + (got - LONG_BASE) : NULL;
+	for (const struct option_row *o = c->options; o && o->name; o++)
 		if (o->letter == (char)got)
-			return o->id;
-	return got;
-}
-
-static bool set_common(struct context *ctx, int id)
-{
-	if (id == OPTION_VERBOSE)
-		ctx->verbosity++;
-	else if (id == OPTION_QUIET)
-		ctx->verbosity = -1;
-	else
-		return false;
-	log_init(ctx->program, ctx->verbosity < 0    ? LOG_ERROR
-			       : ctx->verbosity == 0 ? LOG_WARN
-			       : ctx->verbosity == 1 ? LOG_INFO
-						     : LOG_DEBUG);
-	return true;
+			return o;
+	return NULL;
 }
 
 static int print_help(const struct command *c)
@@ -93,6 +81,24 @@ static int print_help(const struct command *c)
 	command_help_text(c, &text);
 	fwrite(text.buf, 1, text.len, stdout);
 	return EXIT_OK;
+}
+
+/* An option that there is none of, or one that has a value too many or too few. */
+static int bad_option(const struct command *c, int got, const char *word)
+{
+	_cleanup_strbuf_ struct strbuf takes = STRBUF_INIT;
+	const struct option_row *o = optopt ? row_of(c, optopt) : NULL;
+
+	if (got == ':' && o) {
+		option_add_takes(o, &takes);
+		return usage_error(c->name, "%s: --%s needs a value: %s", c->name, o->name,
+				   takes.len ? takes.buf : o->arg);
+	}
+	if (optopt >= LONG_BASE)
+		return usage_error(c->name, "%s: --%s takes no value", c->name,
+				   o ? o->name : "help");
+	return optopt ? usage_error(c->name, "%s: there is no option -%c", c->name, optopt)
+		      : unknown_option(c, word);
 }
 
 /* Takes the options; the status when nothing is to be run, else -1. */
@@ -105,20 +111,16 @@ static int take_options(const struct command *c, struct context *ctx, int argc, 
 	optind = 0;
 	opterr = 0;
 	while ((got = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
-		int id = option_id(c, got);
-
-		if (got == 'h' || id == HELP_ID)
+		if (got == 'h' || got == HELP_ID)
 			return print_help(c);
-		if (got == '?')
-			return optopt && optopt < 256
-				       ? usage_error(c->name, "%s: there is no option -%c", c->name,
-						     optopt)
-				       : unknown_option(c, argv[optind - 1]);
-		if (got == ':')
-			return usage_error(c->name, "%s: option %s needs a value", c->name,
-					   argv[optind - 1]);
-		if (!set_common(ctx, id) && !(c->set && c->set(ctx, id, optarg)))
+		if (got == '?' || got == ':')
+			return bad_option(c, got, argv[optind - 1]);
+		const struct option_row *o = row_of(c, got);
+		_cleanup_free_ char *what = xasprintf("--%s", o->name);
+
+		if (!option_take(o, c->name, what, ctx, optarg))
 			return EXIT_USAGE;
+		ctx->given |= 1ull << (o - c->options);
 	}
 	return -1;
 }
@@ -140,6 +142,7 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	if (c->defaults)
 		memcpy(options, c->defaults, c->options_size);
 	ctx->options = options;
+	ctx->given = 0;
 	ctx->behind = words_behind(argc, argv);
 	int status = take_options(c, ctx, argc, argv);
 	if (status == EXIT_USAGE && c->usage_status)

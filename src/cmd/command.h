@@ -1,40 +1,11 @@
 /*
- * A command is one constant in one file, named in commands.def: its options are rows with their own
- * help, from which parsing, `plimsoll help`, shell completion and the manual pages are made.
+ * A command is one constant in one file, named in commands.def: its options are typed rows
+ * (option.h), from which parsing, `plimsoll help`, shell completion and the manual pages are made.
  */
 #ifndef PL_CMD_COMMAND_H
 #define PL_CMD_COMMAND_H
 
-#include "context/context.h"
-
-struct option_row {
-	int id;           /* never 0 */
-	char letter;      /* 0: long form only */
-	const char *name; /* long form, without dashes */
-	const char *arg;  /* NULL: takes none; "NAME": takes one; "[NAME]": may take one */
-	const char *help;
-};
-
-/* Rows that several commands share. */
-#define OPTION_VERBOSE 1001
-#define OPTION_QUIET 1002
-#define OPTION_JSON 1003
-#define ROW_VERBOSE                                                                   \
-	{                                                                             \
-		OPTION_VERBOSE, 'v', "verbose", NULL, "say more; twice for even more" \
-	}
-#define ROW_QUIET                                                          \
-	{                                                                  \
-		OPTION_QUIET, 'q', "quiet", NULL, "say nothing but errors" \
-	}
-#define ROW_JSON                                           \
-	{                                                  \
-		OPTION_JSON, 0, "json", NULL, "print JSON" \
-	}
-#define ROW_END                        \
-	{                              \
-		0, 0, NULL, NULL, NULL \
-	}
+#include "cmd/option.h"
 
 struct command {
 	const char *name;
@@ -47,8 +18,6 @@ struct command {
 	int usage_status;     /* of wrong options, where it is not EXIT_USAGE; 0: it is */
 	const void *defaults; /* what ctx->options begins as, of options_size bytes */
 	size_t options_size;
-	/* Takes one option into ctx->options; false with a message said when the value is bad. */
-	bool (*set)(struct context *ctx, int id, const char *value);
 	/* argv[0] is the first argument. Returns the exit status. */
 	int (*run)(struct context *ctx, int argc, char **argv);
 };

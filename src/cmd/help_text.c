@@ -21,6 +21,17 @@ static void add_option_name(struct strbuf *out, const struct option_row *o, bool
 		strbuf_addf(out, " %s", o->arg);
 }
 
+/* The help of the row, and the words or the range that it allows. */
+static void add_option_help(struct strbuf *out, const struct option_row *o)
+{
+	_cleanup_strbuf_ struct strbuf limits = STRBUF_INIT;
+
+	option_add_limits(o, &limits);
+	strbuf_addstr(out, o->help);
+	if (limits.len)
+		strbuf_addf(out, " (%s)", limits.buf);
+}
+
 /* Paragraphs are separated by blank lines. */
 static void add_paragraphs(struct strbuf *out, const char *text)
 {
@@ -38,22 +49,23 @@ static void add_paragraphs(struct strbuf *out, const char *text)
 
 void command_help_text(const struct command *c, struct strbuf *out)
 {
-	static const struct option_row help = {1, 'h', "help", NULL, "show this"};
+	static const struct option_row help = {.letter = 'h', .name = "help", .help = "show this"};
 
 	strbuf_addf(out, "usage: plimsoll %s [options]%s%s\n\n", c->name, *c->arguments ? " " : "",
 		    c->arguments);
 	strbuf_addf(out, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
 	add_paragraphs(out, c->description);
 	strbuf_addstr(out, "\noptions:\n");
-	for (const struct option_row *o = c->options; o; o = o->id ? o + 1 : NULL) {
-		const struct option_row *row = o->id ? o : &help;
-		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+	for (const struct option_row *o = c->options; o; o = o->name ? o + 1 : NULL) {
+		const struct option_row *row = o->name ? o : &help;
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
 
 		add_option_name(&name, row, false);
 		strbuf_addf(out, "  %-26s ", name.buf);
 		if (name.len > 26)
 			strbuf_addf(out, "\n%*s", 29, "");
-		text_add_wrapped(out, row->help, 29, 80);
+		add_option_help(&text, row);
+		text_add_wrapped(out, text.buf, 29, 80);
 		strbuf_addch(out, '\n');
 	}
 	if (c->examples)
@@ -105,11 +117,14 @@ void command_man_text(const struct command *c, struct strbuf *out)
 	strbuf_addstr(out, "\n.SH DESCRIPTION\n");
 	add_troff_paragraphs(out, c->description);
 	strbuf_addstr(out, ".SH OPTIONS\n");
-	for (const struct option_row *o = c->options; o && o->id; o++) {
+	for (const struct option_row *o = c->options; o && o->name; o++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
 		strbuf_addstr(out, ".TP\n");
 		add_option_name(out, o, true);
 		strbuf_addch(out, '\n');
-		add_troff(out, o->help);
+		add_option_help(&text, o);
+		add_troff(out, text.buf);
 		strbuf_addch(out, '\n');
 	}
 	strbuf_addstr(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary of all this\n");

@@ -5,39 +5,41 @@
 #include "cmd/command.h"
 #include "views/series_view.h"
 
-enum { OPTION_METRIC = 1101, OPTION_HOST, OPTION_ENTITY, OPTION_KIND, OPTION_SINCE, OPTION_UNTIL };
-
-#define ROW_METRIC(help)                                     \
-	{                                                    \
-		OPTION_METRIC, 'm', "metric", "METRIC", help \
+/* Rows of a structure `type` whose member `filter` is a struct series_filter. */
+#define ROW_METRIC(type, filter, help)                                         \
+	{                                                                      \
+		OPT_LIST, 'm', "metric", "METRIC", help,                       \
+			LIST(type, filter.metrics.word, filter.metrics.count), \
+			.separator = ',', .takes = "names of metrics"          \
 	}
-#define ROW_HOST                                                                   \
+#define ROW_HOST(type, filter)                                                   \
+	{                                                                        \
+		OPT_TEXT, 0, "host", "HOST", "of this host only; * and ? match", \
+			AT(type, filter.host)                                    \
+	}
+#define ROW_ENTITY(type, filter)                                                                  \
+	{                                                                                         \
+		OPT_TEXT, 0, "entity", "NAME", "of this process, device ... only; * and ? match", \
+			AT(type, filter.entity)                                                   \
+	}
+#define ROW_KIND(type, filter)                                                  \
+	{                                                                       \
+		OPT_CHOICE, 0, "kind", "KIND", "of entities of this kind only", \
+			AT(type, filter.kind), .word_at = series_kind_name      \
+	}
+#define ROW_SINCE(type, since, has)                                                 \
+	{                                                                           \
+		OPT_TIME, 0, "since", "TIME", "from this time on", AT(type, since), \
+			GIVEN(type, has)                                            \
+	}
+#define ROW_UNTIL(type, until, has)                                                \
 	{                                                                          \
-		OPTION_HOST, 0, "host", "HOST", "of this host only; * and ? match" \
-	}
-#define ROW_ENTITY                                                        \
-	{                                                                 \
-		OPTION_ENTITY, 0, "entity", "NAME",                       \
-			"of this process, device ... only; * and ? match" \
-	}
-#define ROW_KIND                                                                          \
-	{                                                                                 \
-		OPTION_KIND, 0, "kind", "KIND",                                           \
-			"of entities of this kind only: process, node, job, cpu, gpu ..." \
-	}
-#define ROW_SINCE                                                     \
-	{                                                             \
-		OPTION_SINCE, 0, "since", "TIME", "from this time on" \
-	}
-#define ROW_UNTIL                                                    \
-	{                                                            \
-		OPTION_UNTIL, 0, "until", "TIME", "before this time" \
+		OPT_TIME, 0, "until", "TIME", "before this time", AT(type, until), \
+			GIVEN(type, has)                                           \
 	}
 
-/* Takes one of these; false with a message said when its value is bad. Others are left alone. */
-bool series_filter_set(const char *command, struct series_filter *f, int id, const char *value);
-/* The same with times. */
-bool series_option_set(const char *command, struct series_options *o, int id, const char *value);
+/* The kinds of entities, one after the other. */
+const char *series_kind_name(size_t i);
 
 /* The first of the metrics asked for that the job does not have, NULL when it has all. */
 const char *series_unknown_metric(struct store *s, int64_t job, const struct words *w);

@@ -114,11 +114,11 @@ static const struct option_row *near_option(const struct command *c, const char 
 	unsigned least = n < 4 ? 1 : 2;
 
 	for (size_t i = 0; n && i < ARRAY_SIZE(same); i++)
-		for (const struct option_row *o = c->options; o && o->id; o++)
+		for (const struct option_row *o = c->options; o && o->name; o++)
 			if (!strchr(name, ',') && has_word(same[i], name, n) &&
 			    has_word(same[i], o->name, strlen(o->name)))
 				return o;
-	for (const struct option_row *o = c->options; o && o->id; o++) {
+	for (const struct option_row *o = c->options; o && o->name; o++) {
 		unsigned d = word_distance(name, o->name);
 
 		if (d <= least) {

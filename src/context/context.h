@@ -21,7 +21,8 @@ struct context {
 	struct config config;
 	const char *problems; /* of the configuration, not told yet: lines; NULL: none */
 	int verbosity;        /* number of -v, less than 0 for -q */
-	void *options;        /* of the command being run: what its set() fills */
+	void *options;        /* of the command being run: what its option rows fill */
+	uint64_t given;       /* bit n: row n of its options was given */
 	int behind; /* how many of its arguments came behind "--", and are another program's */
 	int end_by; /* signal that the program shall end by, as its command did; 0: none */
 };

@@ -248,7 +248,7 @@ P
   run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:xml
   [[ $output == *"stdout:xml: stdout has the forms text, jsonl and csv, not 'xml'"* ]]
   run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink nonsense:x
-  [[ $output == *"--sink takes KIND:TARGET"*"stdout:text|jsonl|csv"* ]]
+  [[ $output == *"collect: --sink: 'nonsense:x' is not KIND:TARGET"*"stdout:text|jsonl|csv"* ]]
   run -2 plimsoll collect --log c --sink stdout:csv
   [[ $output == *"--bind URI"* ]]
   run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*'

@@ -32,11 +32,40 @@ make_job() {
   equal option "$status" 2
   run plimsoll run --wait=soon true
   equal value "$status" 2
-  [[ $output == *"'soon' is no duration"* ]] || fail "$output"
+  [[ $output == *"run: --wait takes a duration such as 500ms, 10s or 2h, not 'soon'"* ]] || fail "$output"
   run plimsoll run
   equal "no command" "$status" 2
   run plimsoll stop --exitcode 300
   equal range "$status" 2
+  [[ $output == *"stop: --exitcode takes a whole number from 0 to 255, not '300'"* ]] || fail "$output"
+}
+
+# Every value that has limits is refused with the same sentence, which names what is allowed.
+@test "a bad value of an option: the command, the option, what it takes, and where to read more" {
+  while IFS='|' read -r words takes; do
+    # shellcheck disable=SC2086
+    run -2 plimsoll $words
+    equal "$words" "$output" "plimsoll: error: ${words%% *}: $takes; see \`plimsoll help ${words%% *}\`"
+  done <<'W'
+run --threads some true|--threads takes full, basic or off, not 'some'
+run --sample 1ms true|--sample takes a duration of 10ms or more, such as 500ms, 10s or 2h, not '1ms'
+run --thr|--threads needs a value: full, basic or off
+run --dry-run=yes true|--dry-run takes no value
+top -i 1us|--interval takes a duration from 50ms to 1h, such as 500ms, 10s or 2h, not '1us'
+top --pid 0|--pid takes a process id, not '0'
+monitor --budget 2|--budget takes a share of one CPU such as 0.5%, 0 for no limit, not '2'
+source --preload maybe|--preload takes on or off, not 'maybe'
+source tclsh|SHELL takes sh, bash, dash, ksh, zsh, csh, tcsh, fish or slurm, not 'tclsh'
+submit -p 0|--parallel takes a whole number from 1 to 256, not '0'
+collect --level 10|--level takes a whole number from 0 to 9, not '10'
+list --exit maybe|--exit takes ok, failed or a number, not 'maybe'
+list --limit many|--limit takes a whole number, not 'many'
+tree --min-cpu much|--min-cpu takes a duration such as 500ms, 10s or 2h, not 'much'
+records --format xml|--format takes csv, jsonl, table or tsv, not 'xml'
+report --format xml|--format takes text, json, html or pdf, not 'xml'
+export --what all|--what takes processes, threads, samples or jobs, not 'all'
+help --format html|--format takes man, not 'html'
+W
 }
 
 @test "manual pages and the metric table are current" {
@@ -164,6 +193,21 @@ make_job() {
   done
   equal words "$(bash -c 'eval "$(plimsoll completion bash)"; COMP_WORDS=(plimsoll rec); COMP_CWORD=1; _plimsoll; echo "${COMPREPLY[*]}"')" records
   equal options "$(bash -c 'eval "$(plimsoll completion bash)"; COMP_WORDS=(plimsoll records --js); COMP_CWORD=2; _plimsoll; echo "${COMPREPLY[*]}"')" "--jsonl --json"
+  # the words that an option takes: behind it, behind its letter, and behind a = that bash makes a word of
+  while IFS='|' read -r line want; do
+    equal "$line" "$(bash -c 'eval "$(plimsoll completion bash)"; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+      _plimsoll; echo "${COMPREPLY[*]}"' _ "$line")" "$want"
+  done <<'W'
+plimsoll run --threads b|basic
+plimsoll run --threads = o|off
+plimsoll run --threads =|full basic off
+plimsoll records -f t|table tsv
+plimsoll source --preload o|on off
+plimsoll series --kind pr|process
+plimsoll run --tags b|
+W
+  [[ $(plimsoll completion fish) == *"from run' -l threads -x -a 'full basic off' -d "* ]]
+  [[ $(plimsoll completion zsh) == *'"records --format"|"records -f") compadd -- csv jsonl table tsv; return ;;'* ]]
   run plimsoll completion tclsh
   equal unknown "$status" 2
 }
@@ -478,7 +522,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   run -0 papi_avail -h
   [[ $output == 'papi_avail is `plimsoll events --kind=preset`'*--available* ]]
   run -2 plimsoll events --kind kernel,nonsense
-  [[ $output == *"--kind is kernel, preset or native, not 'kernel,nonsense'"* ]]
+  [[ $output == *"--kind takes kernel, preset or native, not 'kernel,nonsense'"* ]]
 }
 
 # bats test_tags=root

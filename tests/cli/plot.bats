@@ -261,7 +261,7 @@ process.rss
 system.cpu_percent'
   [[ $(texts a.svg y-axis) == *CPUs*iB*%* ]] || fail "$(texts a.svg y-axis)"
   run -2 --separate-stderr plimsoll plot -m rss, -o b.svg
-  [[ $stderr == *'--metric wants names of metrics'* ]] || fail "$stderr"
+  [[ $stderr == *"plot: --metric takes names of metrics, not 'rss,'"* ]] || fail "$stderr"
   # what is put together is put together once, without the sampler
   equal total "$(plimsoll series -m rss --total --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","job"]]'
   equal processes "$(plimsoll series -m rss --total --kind process --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","process"]]'
@@ -359,8 +359,8 @@ wants_a_--metric job -o x.svg
 WIDTHxHEIGHT job -m load -o x.svg --size 10x10
 WIDTHxHEIGHT job -m load -o x.svg --size 99999x200
 WIDTHxHEIGHT job -m load -o x.svg --size big
-wants_a_time job -m load -o x.svg --since tomorrow
-no_kind job -m load -o x.svg --kind thing
+takes_a_time job -m load -o x.svg --since tomorrow
+--kind_takes_node,_job, job -m load -o x.svg --kind thing
 W
   run -1 plimsoll plot ./nowhere
 }

@@ -455,6 +455,6 @@ password = hunter2 host=127.0.0.1'
   done
   for sink in elastik:http://u:hunter2@h http://u:hunter2@h hunter2@h; do
     run plimsoll collect --log log --bind 'tcp://127.0.0.1:*' --sink "$sink"
-    [[ $output == *"takes KIND:TARGET"* && $output != *hunter2* ]] || fail "$output"
+    [[ $output == *"is not KIND:TARGET"* && $output != *hunter2* ]] || fail "$output"
   done
 }

@@ -330,7 +330,7 @@ P
   [[ $output == *"not 'soon'"* ]] || fail "$output"
   run -2 plimsoll series 42 -m x --since someday
   run -2 plimsoll series 42 --kind teapot
-  [[ $output == *"no kind 'teapot'"* ]] || fail "$output"
+  [[ $output == *"--kind takes node, job, process, "*", not 'teapot'"* ]] || fail "$output"
   run -1 plimsoll series 42 -m nothing
   [[ $output == *"the job has no metric 'nothing'; "* ]] || fail "$output"
   # a metric that is there, of a host that is not

@@ -1,27 +1,30 @@
 /*
- * A worked example of a command: `plimsoll hello [--loud] [NAME]`. To make it real: move it to
- * src/cmd/cmd_hello.c, add COMMAND(hello) to commands.def and the file to CMakeLists.txt, run `make
- * man`, and give it a test in tests/cli. Help, manual page and shell completion come from the rows
- * below.
+ * A worked example of a command: `plimsoll hello [--loud] [--times N] [--language WORD] [NAME]`. To
+ * make it real: move it to a folder of src/cmd, add COMMAND(hello) to commands.def, run `make man`,
+ * and give it a test in tests/cli. Parsing, range checks, error messages, help, manual page and
+ * shell completion come from the rows below; cmd/option.h lists the types.
  */
-#include <ctype.h>
+#include <stdio.h>
 
 #include "cmd/command.h"
 
+enum language { ENGLISH, FRENCH };
+
 struct hello_options {
 	bool loud;
+	int times;
+	enum language language;
 };
 
-enum { OPT_LOUD = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct hello_options *o = ctx->options;
-
-	(void)value;
-	o->loud = id == OPT_LOUD;
-	return true;
-}
+static const struct option_row rows[] = {
+	{OPT_FLAG, 'l', "loud", NULL, "say it with emphasis", AT(struct hello_options, loud)},
+	{OPT_COUNT, 'n', "times", "N", "how often", AT(struct hello_options, times), RANGE(1, 10)},
+	{OPT_CHOICE, 0, "language", "WORD", "in this language", AT(struct hello_options, language),
+	 WORDS({"english", ENGLISH}, {"french", FRENCH})},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
 
 static int run(struct context *ctx, int argc, char **argv)
 {
@@ -29,14 +32,11 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (argc > 1)
 		return usage_error("hello", "hello takes one name");
-	printf("hello %s%s\n", argc ? argv[0] : "world", o->loud ? "!" : "");
+	for (int i = 0; i < o->times; i++)
+		printf("%s %s%s\n", o->language == FRENCH ? "bonjour" : "hello",
+		       argc ? argv[0] : "world", o->loud ? "!" : "");
 	return EXIT_OK;
 }
-
-static const struct option_row rows[] = {
-	{OPT_LOUD, 'l', "loud", NULL, "say it with emphasis"},
-	ROW_END,
-};
 
 extern const struct command command_hello;
 const struct command command_hello = {
@@ -45,7 +45,7 @@ const struct command command_hello = {
 	.arguments = "[NAME]",
 	.description = "Says hello to somebody, or to the world.",
 	.options = rows,
+	.defaults = &(const struct hello_options){.times = 1},
 	.options_size = sizeof(struct hello_options),
-	.set = set,
 	.run = run,
 };

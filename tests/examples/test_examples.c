@@ -118,13 +118,16 @@ static void test_command(void **state)
 	struct context ctx = {.program = "plimsoll", .personality = &personality_plimsoll};
 	char *good[] = {(char *)"hello", (char *)"-l", (char *)"you", NULL};
 	char *bad[] = {(char *)"hello", (char *)"--nonsense", NULL};
+	char *often[] = {(char *)"hello", (char *)"--times", (char *)"11", NULL};
 
 	(void)state;
 	assert_int_equal(command_execute(&command_hello, &ctx, 3, good), EXIT_OK);
 	assert_int_equal(command_execute(&command_hello, &ctx, 2, bad), EXIT_USAGE);
+	assert_int_equal(command_execute(&command_hello, &ctx, 3, often), EXIT_USAGE);
 	command_help_text(&command_hello, &help);
 	assert_non_null(strstr(help.buf, "usage: plimsoll hello [options] [NAME]"));
 	assert_non_null(strstr(help.buf, "-l, --loud"));
+	assert_non_null(strstr(help.buf, "in this language (english or french)"));
 	command_man_text(&command_hello, &man);
 	assert_non_null(strstr(man.buf, ".SH OPTIONS"));
 }

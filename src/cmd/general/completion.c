@@ -12,7 +12,7 @@ static void add_names(struct strbuf *out)
 
 static void add_options(struct strbuf *out, const struct command *c)
 {
-	for (const struct option_row *o = c->options; o && o->id; o++) {
+	for (const struct option_row *o = c->options; o && o->name; o++) {
 		if (o->letter)
 			strbuf_addf(out, "-%c ", o->letter);
 		strbuf_addf(out, "--%s ", o->name);
@@ -20,20 +20,54 @@ static void add_options(struct strbuf *out, const struct command *c)
 	strbuf_addstr(out, "-h --help");
 }
 
+/* The words that an option takes, a blank between. */
+static void add_words(struct strbuf *out, const struct option_row *o)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = option_word(o, i)); i++)
+		strbuf_addf(out, "%s%s", i ? " " : "", word);
+}
+
+/* Patterns of `case` for the command and the option before the cursor, with the words to choose
+ * from; `what` stands before and `end` behind those. */
+static void add_choices(struct strbuf *out, const struct command *c, const char *what,
+			const char *end)
+{
+	for (const struct option_row *o = c->options; o && o->name; o++) {
+		if (!option_word(o, 0))
+			continue;
+		strbuf_addf(out, "      \"%s --%s\"", c->name, o->name);
+		if (o->letter)
+			strbuf_addf(out, "|\"%s -%c\"", c->name, o->letter);
+		strbuf_addf(out, ") %s", what);
+		add_words(out, o);
+		strbuf_addf(out, "%s ;;\n", end);
+	}
+}
+
 static void bash(struct strbuf *out)
 {
-	strbuf_addstr(out, "_plimsoll() {\n"
-			   "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n"
-			   "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    words=\"");
+	/* bash hands over --option=value as three words */
+	strbuf_addstr(out,
+		      "_plimsoll() {\n"
+		      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n"
+		      "  local before=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+		      "  if [ \"$word\" = = ]; then word=\"\"\n"
+		      "  elif [ \"$before\" = = ]; then before=\"${COMP_WORDS[COMP_CWORD-2]}\"\n"
+		      "  fi\n"
+		      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    words=\"");
 	add_names(out);
-	strbuf_addstr(out, "\"\n  else\n    case \"${COMP_WORDS[1]}\" in\n");
+	strbuf_addstr(out, "\"\n  else\n    case \"$word ${COMP_WORDS[1]}\" in\n");
 	for (const struct command *const *c = commands; *c; c++) {
-		strbuf_addf(out, "      %s) words=\"", (*c)->name);
+		strbuf_addf(out, "      -*\" %s\") words=\"", (*c)->name);
 		add_options(out, *c);
 		strbuf_addstr(out, "\" ;;\n");
 	}
+	strbuf_addstr(out, "    esac\n    case \"${COMP_WORDS[1]} $before\" in\n");
+	for (const struct command *const *c = commands; *c; c++)
+		add_choices(out, *c, "words=\"", "\"");
 	strbuf_addstr(out, "    esac\n"
-			   "    case \"$word\" in -*) ;; *) words=\"\" ;; esac\n"
 			   "  fi\n"
 			   "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
 			   "}\n"
@@ -51,8 +85,14 @@ static void zsh(struct strbuf *out)
 		text_add_shell(out, row);
 		strbuf_addch(out, '\n');
 	}
-	strbuf_addstr(
-		out, "    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n");
+	strbuf_addstr(out, "    )\n    _describe command names\n    return\n  fi\n"
+			   "  local before=$words[CURRENT-1]\n"
+			   "  if [[ $PREFIX == --*=* ]]; then\n"
+			   "    before=${PREFIX%%=*}\n    compset -P '*='\n  fi\n"
+			   "  case \"$words[2] $before\" in\n");
+	for (const struct command *const *c = commands; *c; c++)
+		add_choices(out, *c, "compadd -- ", "; return");
+	strbuf_addstr(out, "  esac\n  case $words[2] in\n");
 	for (const struct command *const *c = commands; *c; c++) {
 		strbuf_addf(out, "    %s) compadd -- ", (*c)->name);
 		add_options(out, *c);
@@ -68,14 +108,19 @@ static void fish(struct strbuf *out)
 			    (*c)->name);
 		text_add_fish(out, (*c)->summary);
 		strbuf_addch(out, '\n');
-		for (const struct option_row *o = (*c)->options; o && o->id; o++) {
+		for (const struct option_row *o = (*c)->options; o && o->name; o++) {
 			strbuf_addf(out, "complete -c plimsoll -n '__fish_seen_subcommand_from %s'",
 				    (*c)->name);
 			if (o->letter)
 				strbuf_addf(out, " -s %c", o->letter);
 			strbuf_addf(out, " -l %s", o->name);
-			if (o->arg && o->arg[0] != '[')
+			if (option_word(o, 0)) {
+				strbuf_addstr(out, " -x -a '");
+				add_words(out, o);
+				strbuf_addch(out, '\'');
+			} else if (o->arg && o->arg[0] != '[') {
 				strbuf_addstr(out, " -r");
+			}
 			strbuf_addstr(out, " -d ");
 			text_add_fish(out, o->help);
 			strbuf_addch(out, '\n');
@@ -109,7 +154,8 @@ const struct command command_completion = {
 	.name = "completion",
 	.summary = "print completion rules for a shell",
 	.arguments = "bash|zsh|fish",
-	.description = "Prints rules that complete commands and options.",
+	.description =
+		"Prints rules that complete commands, options and the words that options take.",
 	.examples = "  eval \"$(plimsoll completion bash)\"\n  plimsoll completion fish | source\n",
 	.options = rows,
 	.run = run,

@@ -11,15 +11,6 @@ struct config_options {
 	bool json;
 };
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct config_options *o = ctx->options;
-
-	(void)value;
-	o->json = id == OPTION_JSON;
-	return true;
-}
-
 /* Addresses have passwords in them, and this is written to files and mails. Freed by the caller. */
 static char *shown_value(const struct config *c, int id)
 {
@@ -127,7 +118,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const struct option_row rows[] = {ROW_JSON, ROW_VERBOSE, ROW_QUIET, ROW_END};
+static const struct option_row rows[] = {ROW_JSON(struct config_options), ROW_VERBOSE, ROW_QUIET,
+					 ROW_END};
 
 const struct command command_config = {
 	.name = "config",
@@ -143,6 +135,5 @@ const struct command command_config = {
 	.examples = "  plimsoll config prefix\n",
 	.options = rows,
 	.options_size = sizeof(struct config_options),
-	.set = set,
 	.run = run,
 };

@@ -7,20 +7,6 @@ struct help_options {
 	bool man;
 };
 
-enum { OPT_FORMAT = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct help_options *o = ctx->options;
-
-	if (id == OPT_FORMAT && strcmp(value, "man") != 0) {
-		usage_error("help", "help: --format takes man, not '%s'", value);
-		return false;
-	}
-	o->man = id == OPT_FORMAT;
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct help_options *o = ctx->options;
@@ -45,7 +31,8 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_FORMAT, 0, "format", "man", "as a manual page"},
+	{OPT_CHOICE, 0, "format", "man", "as a manual page", AT(struct help_options, man),
+	 WORDS({"man", true})},
 	ROW_END,
 };
 
@@ -59,6 +46,5 @@ const struct command command_help = {
 	.examples = "  plimsoll help run\n",
 	.options = rows,
 	.options_size = sizeof(struct help_options),
-	.set = set,
 	.run = run,
 };

@@ -395,15 +395,6 @@ struct check_options {
 	bool json;
 };
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct check_options *o = ctx->options;
-
-	(void)value;
-	o->json = id == OPTION_JSON;
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct check_options *o = ctx->options;
@@ -414,7 +405,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	return do_check(ctx, o->json);
 }
 
-static const struct option_row rows[] = {ROW_JSON, ROW_VERBOSE, ROW_QUIET, ROW_END};
+static const struct option_row rows[] = {ROW_JSON(struct check_options), ROW_VERBOSE, ROW_QUIET,
+					 ROW_END};
 
 const struct command command_check = {
 	.name = "check",
@@ -427,6 +419,5 @@ const struct command command_check = {
 		"command that would mend it. The exit status is 1 when one failed.",
 	.options = rows,
 	.options_size = sizeof(struct check_options),
-	.set = set,
 	.run = run,
 };

@@ -204,29 +204,14 @@ int do_dump(struct context *ctx, const struct dump_options *o, int argc, char **
 	return status;
 }
 
-enum { OPT_KEY = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct dump_options *o = ctx->options;
-
-	if (id == OPT_KEY)
-		o->key = value;
-	else if (id == OPTION_JSON)
-		o->json = true;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	return do_dump(ctx, ctx->options, argc, argv);
 }
 
 static const struct option_row rows[] = {
-	{OPT_KEY, 'k', "key", "KEY", "only the value of this key"},
-	ROW_JSON,
+	{OPT_TEXT, 'k', "key", "KEY", "only the value of this key", AT(struct dump_options, key)},
+	ROW_JSON(struct dump_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -246,6 +231,5 @@ const struct command command_dump = {
 	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
 	.options = rows,
 	.options_size = sizeof(struct dump_options),
-	.set = set,
 	.run = run,
 };

@@ -14,51 +14,19 @@ struct events_options {
 	const char *arch, *group_files, *kinds;
 };
 
-enum {
-	OPT_TEST = 1,
-	OPT_GROUPS,
-	OPT_ARCH,
-	OPT_CHECK_GROUPS,
-	OPT_GROUP_FILES,
-	OPT_KIND,
-	OPT_AVAILABLE
-};
-
-static bool kinds_right(const char *list)
-{
-	for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
-		size_t n = strcspn(p, ",");
-
-		bool known = !strncmp(p, "kernel", n) || !strncmp(p, "preset", n) ||
-			     !strncmp(p, "native", n);
-
-		if (n != 6 || !known)
-			return false;
-	}
-	return *list != 0;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_kinds(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct events_options *o = ctx->options;
 
-	o->test |= id == OPT_TEST;
-	o->json |= id == OPTION_JSON;
-	o->groups |= id == OPT_GROUPS || id == OPT_ARCH;
-	o->check_groups |= id == OPT_CHECK_GROUPS;
-	o->available |= id == OPT_AVAILABLE;
-	if (id == OPT_KIND && !kinds_right(value)) {
-		usage_error("events", "events: --kind is kernel, preset or native, not '%s'",
-			    value);
-		return false;
+	for (const char *p = value; *p; p += strcspn(p, ","), p += *p == ',') {
+		size_t n = strcspn(p, ",");
+
+		if (n != 6 || (strncmp(p, "kernel", n) != 0 && strncmp(p, "preset", n) != 0 &&
+			       strncmp(p, "native", n) != 0))
+			return false;
 	}
-	if (id == OPT_KIND)
-		o->kinds = value;
-	if (id == OPT_ARCH)
-		o->arch = value;
-	else if (id == OPT_GROUP_FILES)
-		o->group_files = value;
-	return true;
+	o->kinds = value;
+	return *value;
 }
 
 static const struct terminal_table_column columns[] = {
@@ -183,7 +151,7 @@ static int run(struct context *ctx, int argc, char **argv)
 			    .argc = argc,
 			    .argv = argv};
 
-	if (o->groups || o->check_groups)
+	if (o->groups || o->arch || o->check_groups)
 		return run_groups(o, argc);
 	if (o->test && !argc)
 		return usage_error("events", "events --test needs the names of events");
@@ -209,17 +177,24 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEST, 't', "test", NULL, "count each named event once, over a short piece of work"},
-	{OPT_AVAILABLE, 'a', "available", NULL, "list only those that count here"},
-	{OPT_KIND, 'k', "kind", "KIND,...",
-	 "list only these kinds: kernel, preset (PAPI's), native (libpfm4's)"},
-	{OPT_GROUPS, 'g', "groups", NULL,
-	 "list the groups of events for this CPU, and the values made of them"},
-	{OPT_ARCH, 0, "arch", "NAME", "list those of another microarchitecture, such as zen3"},
-	{OPT_CHECK_GROUPS, 0, "check-groups", NULL,
-	 "read all files of groups, and encode their events for the CPUs that they are for"},
-	{OPT_GROUP_FILES, 0, "group-files", "DIR", "where the files of groups are"},
-	ROW_JSON,
+	{OPT_FLAG, 't', "test", NULL, "count each named event once, over a short piece of work",
+	 AT(struct events_options, test)},
+	{OPT_FLAG, 'a', "available", NULL, "list only those that count here",
+	 AT(struct events_options, available)},
+	{OPT_CALL, 'k', "kind", "KIND,...",
+	 "list only these kinds; preset: PAPI's, native: libpfm4's", .call = take_kinds,
+	 WORDS({"kernel", 0}, {"preset", 0}, {"native", 0})},
+	{OPT_FLAG, 'g', "groups", NULL,
+	 "list the groups of events for this CPU, and the values made of them",
+	 AT(struct events_options, groups)},
+	{OPT_TEXT, 0, "arch", "NAME", "list those of another microarchitecture, such as zen3",
+	 AT(struct events_options, arch)},
+	{OPT_FLAG, 0, "check-groups", NULL,
+	 "read all files of groups, and encode their events for the CPUs that they are for",
+	 AT(struct events_options, check_groups)},
+	{OPT_TEXT, 0, "group-files", "DIR", "where the files of groups are",
+	 AT(struct events_options, group_files)},
+	ROW_JSON(struct events_options),
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -247,6 +222,5 @@ const struct command command_events = {
 		"  plimsoll events --available --kind preset\n  plimsoll events --groups\n  plimsoll events --arch zen3 --json\n",
 	.options = rows,
 	.options_size = sizeof(struct events_options),
-	.set = set,
 	.run = run,
 };

@@ -11,18 +11,6 @@ struct hardware_options {
 	const char *root;
 };
 
-enum { OPT_ROOT = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct hardware_options *o = ctx->options;
-
-	o->json = o->json || id == OPTION_JSON;
-	if (id == OPT_ROOT)
-		o->root = value;
-	return true;
-}
-
 /* A name without what only programs need: "size_bytes" is "size". */
 static void add_key(struct strbuf *out, const struct value *key)
 {
@@ -136,8 +124,9 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_ROOT, 0, "root", "DIR", "describe a recorded tree instead of this machine"},
-	ROW_JSON,
+	{OPT_TEXT, 0, "root", "DIR", "describe a recorded tree instead of this machine",
+	 AT(struct hardware_options, root)},
+	ROW_JSON(struct hardware_options),
 	ROW_END,
 };
 
@@ -154,6 +143,5 @@ const struct command command_hardware = {
 	.options = rows,
 	.defaults = &(const struct hardware_options){.root = ""},
 	.options_size = sizeof(struct hardware_options),
-	.set = set,
 	.run = run,
 };

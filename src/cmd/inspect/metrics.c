@@ -10,27 +10,9 @@
 #include "sources/source.h"
 
 struct metrics_options {
-	bool json, man, sampled;
+	enum { FORM_TABLE, FORM_JSON, FORM_MAN } form;
+	bool sampled;
 };
-
-enum { OPT_FORMAT = 1, OPT_SAMPLED };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct metrics_options *o = ctx->options;
-
-	o->sampled = o->sampled || id == OPT_SAMPLED;
-	if (id == OPTION_JSON || (id == OPT_FORMAT && !strcmp(value, "json"))) {
-		o->json = true;
-	} else if (id == OPT_FORMAT && !strcmp(value, "man")) {
-		o->man = true;
-	} else if (id == OPT_FORMAT && strcmp(value, "table") != 0) {
-		usage_error("metrics", "metrics: --format takes table, json or man, not '%s'",
-			    value);
-		return false;
-	}
-	return true;
-}
 
 static void add_json(struct jsonw *j, const struct metric *m)
 {
@@ -283,11 +265,11 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (argc > 1)
 		return usage_error("metrics", "metrics takes one word");
-	if (o->man)
+	if (o->form == FORM_MAN)
 		print_man();
 	else if (o->sampled)
-		print_sampled(o->json, part);
-	else if (o->json)
+		print_sampled(o->form == FORM_JSON, part);
+	else if (o->form == FORM_JSON)
 		print_recorded_json(part);
 	else if (part)
 		return print_matching(part);
@@ -297,9 +279,13 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_SAMPLED, 0, "sampled", NULL, "what `plimsoll monitor` samples, by source"},
-	ROW_JSON,
-	{OPT_FORMAT, 0, "format", "FORM", "table, json, or man for plimsoll-metrics(7)"},
+	{OPT_FLAG, 0, "sampled", NULL, "what `plimsoll monitor` samples, by source",
+	 AT(struct metrics_options, sampled)},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct metrics_options, form),
+	 .number = FORM_JSON},
+	{OPT_CHOICE, 0, "format", "FORM", "what it prints; man: plimsoll-metrics(7)",
+	 AT(struct metrics_options, form),
+	 WORDS({"table", FORM_TABLE}, {"json", FORM_JSON}, {"man", FORM_MAN})},
 	ROW_END,
 };
 
@@ -313,6 +299,5 @@ const struct command command_metrics = {
 		"WORD asks for those that have it in their name or meaning, sampled ones too.",
 	.options = rows,
 	.options_size = sizeof(struct metrics_options),
-	.set = set,
 	.run = run,
 };

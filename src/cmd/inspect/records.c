@@ -15,7 +15,7 @@
 #include "views/record_rows.h"
 
 struct records_options {
-	const struct row_writer *sink;
+	const char *format; /* name of a row writer */
 	bool threads;
 };
 
@@ -255,8 +255,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		r = accounting_load(&b, &why);
 	if (r == 0) {
 		accounting_find_running(&b);
-		r = rows_write(&b, o->sink ? o->sink : row_writer_find("table"), o->threads,
-			       stdout);
+		r = rows_write(&b, row_writer_find(o->format), o->threads, stdout);
 	}
 	if (r == 0 && !report_damage(&b))
 		whole = false;
@@ -266,53 +265,24 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 || !whole ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_FORMAT = 1, OPT_JSONL, OPT_CSV, OPT_TSV, OPT_THREADS };
-
-static bool set_format(struct records_options *o, const char *name)
+static const char *writer_name(size_t i)
 {
-	_cleanup_strbuf_ struct strbuf known = STRBUF_INIT;
-
-	o->sink = row_writer_find(name);
-	if (o->sink)
-		return true;
-	for (const struct row_writer *const *s = row_writers; *s; s++)
-		strbuf_addf(&known, "%s%s", known.len ? ", " : "", (*s)->name);
-	usage_error("records", "records: there is no format '%s': %s", name, known.buf);
-	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct records_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_FORMAT:
-		return set_format(o, value);
-	case OPT_JSONL:
-	case OPTION_JSON:
-		return set_format(o, "jsonl");
-	case OPT_CSV:
-		return set_format(o, "csv");
-	case OPT_TSV:
-		return set_format(o, "tsv");
-	case OPT_THREADS:
-		o->threads = true;
-		return true;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		return true;
-	default:
-		return true;
-	}
+	return row_writers[i] ? row_writers[i]->name : NULL;
 }
 
 static const struct option_row rows[] = {
-	{OPT_FORMAT, 'f', "format", "FORM", "table, jsonl, csv or tsv; see `plimsoll sinks`"},
-	{OPT_JSONL, 0, "jsonl", NULL, "the same as --format=jsonl: one JSON object a line"},
-	{OPTION_JSON, 0, "json", NULL, "the same as --jsonl"},
-	{OPT_CSV, 0, "csv", NULL, "the same as --format=csv"},
-	{OPT_TSV, 0, "tsv", NULL, "the same as --format=tsv"},
-	{OPT_THREADS, 't', "threads", NULL, "the threads of each process too"},
+	{OPT_CHOICE, 'f', "format", "FORM", "the form; see `plimsoll sinks`",
+	 AT(struct records_options, format), .word_at = writer_name},
+	{OPT_FIXED, 0, "jsonl", NULL, "the same as --format=jsonl: one JSON object a line",
+	 AT(struct records_options, format), .text = "jsonl"},
+	{OPT_FIXED, 0, "json", NULL, "the same as --jsonl", AT(struct records_options, format),
+	 .text = "jsonl"},
+	{OPT_FIXED, 0, "csv", NULL, "the same as --format=csv", AT(struct records_options, format),
+	 .text = "csv"},
+	{OPT_FIXED, 0, "tsv", NULL, "the same as --format=tsv", AT(struct records_options, format),
+	 .text = "tsv"},
+	{OPT_FLAG, 't', "threads", NULL, "the threads of each process too",
+	 AT(struct records_options, threads)},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -335,7 +305,7 @@ const struct command command_records = {
 	.examples = "  plimsoll records\n"
 		    "  plimsoll records --jsonl job.tgz | jq 'select(.exitsignal == 9)'\n",
 	.options = rows,
+	.defaults = &(const struct records_options){.format = "table"},
 	.options_size = sizeof(struct records_options),
-	.set = set,
 	.run = run,
 };

@@ -30,50 +30,13 @@ struct output {
 	struct terminal_table t;
 };
 
-enum { OPT_SOURCE = 1, OPT_ROOT, OPT_PID, OPT_CGROUP, OPT_OVER };
-
-static bool set_pid(struct sample_options *o, const char *value)
-{
-	if (o->pid_count == SAMPLE_PIDS_MAX || parse_pid(value, &o->pids[o->pid_count]) < 0) {
-		usage_error("sample", "sample: --pid takes a process id, not '%s'", value);
-		return false;
-	}
-	o->pid_count++;
-	return true;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_pid(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct sample_options *o = ctx->options;
 
-	switch (id) {
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPT_ROOT:
-		o->root = value;
-		break;
-	case OPT_CGROUP:
-		o->cgroup = value;
-		break;
-	case OPT_PID:
-		return set_pid(o, value);
-	case OPT_OVER:
-		if (parse_duration_ns(value, &o->over_ns) == 0)
-			break;
-		usage_error("sample", "sample: --over takes a duration such as 500ms, not '%s'",
-			    value);
+	if (o->pid_count == SAMPLE_PIDS_MAX || parse_pid(value, &o->pids[o->pid_count]) < 0)
 		return false;
-	case OPT_SOURCE:
-		if (o->name_count == ARRAY_SIZE(o->names)) {
-			usage_error("sample", "sample: too many --source");
-			return false;
-		}
-		o->names[o->name_count++] = value;
-		break;
-	default:
-		break;
-	}
+	o->pid_count++;
 	return true;
 }
 
@@ -333,13 +296,18 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_SOURCE, 's', "source", "NAME[=OPTION]", "this source; may be given several times"},
-	{OPT_PID, 'p', "pid", "PID", "the processes of a job: this one and its descendants"},
-	{OPT_CGROUP, 0, "cgroup", "PATH", "the job in this control group"},
-	{OPT_OVER, 0, "over", "TIME",
-	 "read twice with this time between, for what is a difference"},
-	{OPT_ROOT, 0, "root", "DIR", "read a recorded tree instead of this machine"},
-	ROW_JSON,
+	{OPT_LIST, 's', "source", "NAME[=OPTION]", "this source; may be given several times",
+	 LIST(struct sample_options, names, name_count)},
+	{OPT_CALL, 'p', "pid", "PID", "the processes of a job: this one and its descendants",
+	 .call = take_pid, .takes = "a process id"},
+	{OPT_TEXT, 0, "cgroup", "PATH", "the job in this control group",
+	 AT(struct sample_options, cgroup)},
+	{OPT_DURATION, 0, "over", "TIME",
+	 "read twice with this time between, for what is a difference",
+	 AT(struct sample_options, over_ns)},
+	{OPT_TEXT, 0, "root", "DIR", "read a recorded tree instead of this machine",
+	 AT(struct sample_options, root)},
+	ROW_JSON(struct sample_options),
 	ROW_END,
 };
 
@@ -357,6 +325,5 @@ const struct command command_sample = {
 	.options = rows,
 	.defaults = &(const struct sample_options){.root = ""},
 	.options_size = sizeof(struct sample_options),
-	.set = set,
 	.run = run,
 };

@@ -274,18 +274,9 @@ static int run(struct context *ctx, int argc, char **argv)
 	return whole ? EXIT_OK : EXIT_FAILED;
 }
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct samples_options *o = ctx->options;
-
-	(void)value;
-	if (id == OPTION_JSON)
-		o->json = true;
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPTION_JSON, 0, "json", NULL, "print JSON, one object a line"},
+	{OPT_FLAG, 0, "json", NULL, "print JSON, one object a line",
+	 AT(struct samples_options, json)},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -305,6 +296,5 @@ const struct command command_samples = {
 		    "  plimsoll samples --json samples.smp | jq 'select(.event == \"absent\")'\n",
 	.options = rows,
 	.options_size = sizeof(struct samples_options),
-	.set = set,
 	.run = run,
 };

@@ -12,18 +12,6 @@ struct sources_options {
 	const char *root;
 };
 
-enum { OPT_ROOT = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct sources_options *o = ctx->options;
-
-	o->json = o->json || id == OPTION_JSON;
-	if (id == OPT_ROOT)
-		o->root = value;
-	return true;
-}
-
 /* "usable", "absent", or what would mend it. */
 static const char *state_word(int r)
 {
@@ -83,8 +71,9 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_ROOT, 0, "root", "DIR", "look at a recorded tree instead of this machine"},
-	ROW_JSON,
+	{OPT_TEXT, 0, "root", "DIR", "look at a recorded tree instead of this machine",
+	 AT(struct sources_options, root)},
+	ROW_JSON(struct sources_options),
 	ROW_END,
 };
 
@@ -98,6 +87,5 @@ const struct command command_sources = {
 	.options = rows,
 	.defaults = &(const struct sources_options){.root = ""},
 	.options_size = sizeof(struct sources_options),
-	.set = set,
 	.run = run,
 };

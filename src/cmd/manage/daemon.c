@@ -348,60 +348,6 @@ int do_daemon(struct context *ctx, const struct daemon_options *o)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-enum {
-	OPT_INGEST = 1,
-	OPT_KEEP,
-	OPT_RECURSIVE,
-	OPT_INTERVAL,
-	OPT_RETIRE,
-	OPT_ONCE,
-	OPT_FOREGROUND,
-	OPT_BACKGROUND,
-	OPT_PIDFILE,
-	OPT_STATUS,
-	OPT_STOP
-};
-
-static bool set_time(const char *name, const char *value, uint64_t *to)
-{
-	if (parse_duration_ns(value, to) == 0 && *to >= 1000000 && *to <= INT64_MAX)
-		return true;
-	usage_error("daemon", "--%s wants a time such as 30s or 1h, not '%s'", name, value);
-	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct daemon_options *o = ctx->options;
-	bool *const flags[] = {[OPT_KEEP] = &o->keep,     [OPT_RECURSIVE] = &o->recursive,
-			       [OPT_ONCE] = &o->once,     [OPT_BACKGROUND] = &o->background,
-			       [OPT_STATUS] = &o->status, [OPT_STOP] = &o->stop};
-
-	switch (id) {
-	case OPT_INGEST:
-		o->dir = value;
-		break;
-	case OPT_INTERVAL:
-		return set_time("interval", value, &o->interval_ns);
-	case OPT_RETIRE:
-		return set_time("retire", value, &o->retire_ns);
-	case OPT_FOREGROUND:
-		o->background = false;
-		break;
-	case OPT_PIDFILE:
-		o->pidfile = value;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		if (id > 0 && id < (int)ARRAY_SIZE(flags) && flags[id])
-			*flags[id] = true;
-		break;
-	}
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct daemon_options *o = ctx->options;
@@ -446,21 +392,32 @@ const struct command command_daemon = {
 		    "  what is there now, for cron\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_INGEST, 'i', "ingest", "DIR", "where jobs arrive"},
-			{OPT_KEEP, 'k', "keep", NULL, "move what is stored to done/ beside it"},
-			{OPT_RECURSIVE, 'r', "recursive", NULL, "directories below it, too"},
-			{OPT_INTERVAL, 0, "interval", "TIME",
-			 "look at everything so often, for filesystems without events: 60s"},
-			{OPT_RETIRE, 0, "retire", "TIME",
-			 "remove jobs over the configured limits so often: 1h"},
-			{OPT_ONCE, 0, "once", NULL, "end when everything that is there is done"},
-			{OPT_FOREGROUND, 0, "foreground", NULL, "stay; this is the default"},
-			{OPT_BACKGROUND, 0, "background", NULL,
-			 "come back once it is at work; it logs beside its pid file"},
-			{OPT_PIDFILE, 0, "pidfile", "FILE", "instead of daemon.pid in the prefix"},
-			{OPT_STATUS, 0, "status", NULL, "say whether it is running"},
-			{OPT_STOP, 0, "stop", NULL,
-			 "end it after the job at hand, and wait for that"},
+			{OPT_TEXT, 'i', "ingest", "DIR", "where jobs arrive",
+			 AT(struct daemon_options, dir)},
+			{OPT_FLAG, 'k', "keep", NULL, "move what is stored to done/ beside it",
+			 AT(struct daemon_options, keep)},
+			{OPT_FLAG, 'r', "recursive", NULL, "directories below it, too",
+			 AT(struct daemon_options, recursive)},
+			{OPT_DURATION, 0, "interval", "TIME",
+			 "look at everything so often, for filesystems without events: 60s",
+			 AT(struct daemon_options, interval_ns), RANGE(MS, INT64_MAX)},
+			{OPT_DURATION, 0, "retire", "TIME",
+			 "remove jobs over the configured limits so often: 1h",
+			 AT(struct daemon_options, retire_ns), RANGE(MS, INT64_MAX)},
+			{OPT_FLAG, 0, "once", NULL, "end when everything that is there is done",
+			 AT(struct daemon_options, once)},
+			{OPT_FIXED, 0, "foreground", NULL, "stay; this is the default",
+			 AT(struct daemon_options, background), .number = false},
+			{OPT_FLAG, 0, "background", NULL,
+			 "come back once it is at work; it logs beside its pid file",
+			 AT(struct daemon_options, background)},
+			{OPT_TEXT, 0, "pidfile", "FILE", "instead of daemon.pid in the prefix",
+			 AT(struct daemon_options, pidfile)},
+			{OPT_FLAG, 0, "status", NULL, "say whether it is running",
+			 AT(struct daemon_options, status)},
+			{OPT_FLAG, 0, "stop", NULL,
+			 "end it after the job at hand, and wait for that",
+			 AT(struct daemon_options, stop)},
 			ROW_DB,
 			ROW_VERBOSE,
 			ROW_QUIET,
@@ -468,6 +425,5 @@ const struct command command_daemon = {
 		},
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

@@ -278,21 +278,6 @@ int do_db(struct context *ctx, const char *word, const char *arg)
 	return usage_error("db", "there is no 'db %s'", word);
 }
 
-enum { OPT_FORCE = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct db_options *o = ctx->options;
-
-	if (id == OPT_FORCE)
-		o->force = true;
-	else if (id == OPTION_JSON)
-		o->json = true;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	if (argc < 1 || argc > 2)
@@ -320,14 +305,14 @@ const struct command command_db = {
 		    "  plimsoll db import postgresql://reader@dbhost/jobs\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_FORCE, 'f', "force", NULL, "drop without asking"},
+			{OPT_FLAG, 'f', "force", NULL, "drop without asking",
+			 AT(struct db_options, force)},
 			ROW_DB,
-			ROW_JSON,
+			ROW_JSON(struct db_options),
 			ROW_VERBOSE,
 			ROW_QUIET,
 			ROW_END,
 		},
 	.options_size = sizeof(struct db_options),
-	.set = set,
 	.run = run,
 };

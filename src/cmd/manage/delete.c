@@ -58,13 +58,6 @@ int do_delete(struct context *ctx, int argc, char **argv)
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 const struct command command_delete = {
 	.name = "delete",
 	.summary = "remove jobs from the store",
@@ -82,6 +75,5 @@ const struct command command_delete = {
 			ROW_QUIET,
 			ROW_END,
 		},
-	.set = set,
 	.run = do_delete,
 };

@@ -90,34 +90,6 @@ int do_retire(struct context *ctx, bool dry)
 	return n < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_AGE = 1, OPT_KEEP, OPT_SIZE, OPT_DRY };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct retire_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_AGE:
-		config_set(&ctx->config, SETTING_RETIRE_AGE, value, "flag --older-than");
-		break;
-	case OPT_KEEP:
-		config_set(&ctx->config, SETTING_RETIRE_KEEP, value, "flag --keep");
-		break;
-	case OPT_SIZE:
-		config_set(&ctx->config, SETTING_RETIRE_SIZE, value, "flag --max-size");
-		break;
-	case OPT_DRY:
-		o->dry = true;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct retire_options *o = ctx->options;
@@ -139,17 +111,20 @@ const struct command command_retire = {
 		    "  plimsoll retire --keep 10000 --max-size 20G\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_AGE, 0, "older-than", "AGE", "jobs that ended longer ago: 90d, 12h"},
-			{OPT_KEEP, 0, "keep", "N", "all but the newest N jobs"},
-			{OPT_SIZE, 0, "max-size", "BYTES",
-			 "the oldest while the jobs take more than about this: 500M, 20G"},
-			{OPT_DRY, 'n', "dry-run", NULL, "tell which, remove nothing"},
+			{OPT_SETTING, 0, "older-than", "AGE",
+			 "jobs that ended longer ago: 90d, 12h", .setting = SETTING_RETIRE_AGE},
+			{OPT_SETTING, 0, "keep", "N", "all but the newest N jobs",
+			 .setting = SETTING_RETIRE_KEEP},
+			{OPT_SETTING, 0, "max-size", "BYTES",
+			 "the oldest while the jobs take more than about this: 500M, 20G",
+			 .setting = SETTING_RETIRE_SIZE},
+			{OPT_FLAG, 'n', "dry-run", NULL, "tell which, remove nothing",
+			 AT(struct retire_options, dry)},
 			ROW_DB,
 			ROW_VERBOSE,
 			ROW_QUIET,
 			ROW_END,
 		},
 	.options_size = sizeof(struct retire_options),
-	.set = set,
 	.run = run,
 };

@@ -158,27 +158,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_CSV = 1, OPT_TIMEOUT };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct sql_options *o = ctx->options;
-
-	o->json = o->json || id == OPTION_JSON;
-	o->csv = o->csv || id == OPT_CSV;
-	if (id == OPT_TIMEOUT && parse_duration_ns(value, &o->timeout_ns) < 0) {
-		usage_error("sql", "--timeout takes a time such as 30s, not '%s'", value);
-		return false;
-	}
-	if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_CSV, 0, "csv", NULL, "print CSV"},
-	{OPT_TIMEOUT, 0, "timeout", "TIME", "interrupt it after so long; 10m; 0s: never"},
-	ROW_JSON,
+	{OPT_FLAG, 0, "csv", NULL, "print CSV", AT(struct sql_options, csv)},
+	{OPT_DURATION, 0, "timeout", "TIME", "interrupt it after so long; 10m; 0s: never",
+	 AT(struct sql_options, timeout_ns)},
+	ROW_JSON(struct sql_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -208,6 +192,5 @@ const struct command command_sql = {
 	.options = rows,
 	.defaults = &(const struct sql_options){.timeout_ns = 600000000000},
 	.options_size = sizeof(struct sql_options),
-	.set = set,
 	.run = run,
 };

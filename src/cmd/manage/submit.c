@@ -433,49 +433,6 @@ int do_submit(struct context *ctx, const struct submit_options *o, int argc, cha
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_ERROR = 1, OPT_DRY, OPT_REMOVE, OPT_MOVE, OPT_DROP, OPT_WORKERS };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct submit_options *o = ctx->options;
-	uint64_t n = 2;
-
-	switch (id) {
-	case OPT_ERROR:
-		o->error = true;
-		break;
-	case OPT_DRY:
-		o->dry = true;
-		break;
-	case OPT_REMOVE:
-		o->remove = true;
-		break;
-	case OPT_MOVE:
-		o->move_away = true;
-		break;
-	case OPT_DROP:
-		o->drop = true;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPT_WORKERS:
-		if (parse_u64(value, &n) < 0 || n < 1 || n > WORKERS_MAX) {
-			usage_error("submit", "--parallel wants a number from 1 to %d, not '%s'",
-				    WORKERS_MAX, value);
-			return false;
-		}
-		o->workers = n;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	return do_submit(ctx, ctx->options, argc, argv);
@@ -507,24 +464,29 @@ const struct command command_submit = {
 		    "plimsoll submit node1/685000.tgz node2/685000.tgz\n  the parts of one job\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_ERROR, 'e', "error", NULL,
-			 "stop at the first input that fails; a job that is there already fails too"},
-			{OPT_DRY, 'n', "dry-run", NULL, "read and check everything, store nothing"},
-			{OPT_REMOVE, 'r', "remove", NULL,
-			 "remove an input once all of it is stored, and nothing records it any more"},
-			{OPT_MOVE, 'm', "move-away", NULL,
-			 "move an input that failed into the configured failed_dir"},
-			{OPT_DROP, 0, "drop", NULL,
-			 "empty the store first, once all inputs were read without an error"},
-			{OPT_WORKERS, 'p', "parallel", "N", "so many workers"},
+			{OPT_FLAG, 'e', "error", NULL,
+			 "stop at the first input that fails; a job that is there already fails too",
+			 AT(struct submit_options, error)},
+			{OPT_FLAG, 'n', "dry-run", NULL, "read and check everything, store nothing",
+			 AT(struct submit_options, dry)},
+			{OPT_FLAG, 'r', "remove", NULL,
+			 "remove an input once all of it is stored, and nothing records it any more",
+			 AT(struct submit_options, remove)},
+			{OPT_FLAG, 'm', "move-away", NULL,
+			 "move an input that failed into the configured failed_dir",
+			 AT(struct submit_options, move_away)},
+			{OPT_FLAG, 0, "drop", NULL,
+			 "empty the store first, once all inputs were read without an error",
+			 AT(struct submit_options, drop)},
+			{OPT_COUNT, 'p', "parallel", "N", "so many workers",
+			 AT(struct submit_options, workers), RANGE(1, WORKERS_MAX)},
 			ROW_DB,
-			ROW_JSON,
+			ROW_JSON(struct submit_options),
 			ROW_VERBOSE,
 			ROW_QUIET,
 			ROW_END,
 		},
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

@@ -57,21 +57,6 @@ static int run(struct context *ctx, int argc, char **argv)
 	return tag(ctx, argv[0], tags, o->replace || o->clear);
 }
 
-enum { OPT_REPLACE = 1, OPT_CLEAR };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct tag_options *o = ctx->options;
-
-	if (id == OPT_REPLACE)
-		o->replace = true;
-	else if (id == OPT_CLEAR)
-		o->clear = true;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 const struct command command_tag = {
 	.name = "tag",
 	.summary = "set tags of a job in the store",
@@ -82,14 +67,15 @@ const struct command command_tag = {
 	.examples = "  plimsoll tag 685000 campaign:1864 reviewed:yes\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_REPLACE, 0, "replace", NULL, "forget the tags that were there"},
-			{OPT_CLEAR, 0, "clear", NULL, "the same, where there need be no new ones"},
+			{OPT_FLAG, 0, "replace", NULL, "forget the tags that were there",
+			 AT(struct tag_options, replace)},
+			{OPT_FLAG, 0, "clear", NULL, "the same, where there need be no new ones",
+			 AT(struct tag_options, clear)},
 			ROW_DB,
 			ROW_VERBOSE,
 			ROW_QUIET,
 			ROW_END,
 		},
 	.options_size = sizeof(struct tag_options),
-	.set = set,
 	.run = run,
 };

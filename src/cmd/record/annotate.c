@@ -308,29 +308,16 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_REPLACE = 1, OPT_CLEAR };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct annotate_options *o = ctx->options;
-
-	if (id == OPT_REPLACE)
-		o->replace = true;
-	else if (id == OPT_CLEAR)
-		o->clear = true;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	return do_annotate(ctx, ctx->options, argc, argv);
 }
 
 static const struct option_row rows[] = {
-	{OPT_REPLACE, 0, "replace", NULL, "forget the annotations that were there"},
-	{OPT_CLEAR, 0, "clear", NULL, "the same, where there need be no new ones"},
+	{OPT_FLAG, 0, "replace", NULL, "forget the annotations that were there",
+	 AT(struct annotate_options, replace)},
+	{OPT_FLAG, 0, "clear", NULL, "the same, where there need be no new ones",
+	 AT(struct annotate_options, clear)},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -353,6 +340,5 @@ const struct command command_annotate = {
 		    "  plimsoll annotate 685000 reviewed=True      in the store\n",
 	.options = rows,
 	.options_size = sizeof(struct annotate_options),
-	.set = set,
 	.run = run,
 };

@@ -13,50 +13,10 @@ struct options {
 	int pids[PIDS_MAX];
 };
 
-enum {
-	OPT_PID = 1,
-	OPT_CGROUP,
-	OPT_JOB,
-	OPT_INTERVAL,
-	OPT_DIR,
-	OPT_DURATION,
-	OPT_SOURCE,
-	OPT_PERIOD,
-	OPT_BUDGET,
-	OPT_CHECKPOINT,
-	OPT_MERGE,
-	OPT_FIND,
-	OPT_NAME,
-	OPT_FINISHED,
-	OPT_NO_SUBMIT,
-	OPT_SUBMIT,
-	OPT_ALL_USERS,
-	OPT_LAYOUT,
-	OPT_METRICS,
-};
-
-static bool bad(const char *option, const char *wants, const char *value)
-{
-	usage_error("monitor", "monitor: --%s takes %s, not '%s'", option, wants, value);
-	return false;
-}
-
-static bool set_duration(const char *option, const char *value, uint64_t least, uint64_t *ret)
-{
-	uint64_t ns;
-
-	if (parse_duration_ns(value, &ns) < 0 || ns < least)
-		return bad(option,
-			   least > 1 ? "a duration of 10 ms or more, such as 500ms or 5s"
-				     : "a duration such as 500ms, 5s or 2m",
-			   value);
-	*ret = ns;
-	return true;
-}
-
 /* "0.5%" or "0.005". */
-static bool set_budget(const char *value, double *ret)
+static bool take_budget(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
+	struct options *o = ctx->options;
 	char *end;
 	double v = strtod(value, &end);
 
@@ -65,67 +25,69 @@ static bool set_budget(const char *value, double *ret)
 		end++;
 	}
 	if (end == value || *end || !isfinite(v) || v < 0 || v > 1)
-		return bad("budget", "a share of one CPU such as 0.5%, 0 for no limit", value);
-	*ret = v;
+		return false;
+	o->m.budget = v;
 	return true;
 }
 
-static bool set_source(struct monitor_options *m, const char *value)
+static bool take_source(struct context *ctx, const char *value, struct strbuf *why)
 {
+	struct monitor_options *m = &((struct options *)ctx->options)->m;
 	_cleanup_free_ char *name = xstrndup(value, strcspn(value, "="));
 	const struct source *s = source_find(name);
 
 	if (!s || !s->open) {
-		_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
-
-		sources_add_near(name, &near);
-		usage_error("monitor", "monitor: there is no sampled source '%s'%s", name,
-			    near.buf);
+		strbuf_addf(why, "there is no sampled source '%s'", name);
+		sources_add_near(name, why);
 		return false;
 	}
-	if (m->only_count == MONITOR_SOURCES_MAX)
-		return bad("source", "at most 64 names", value);
+	if (m->only_count == MONITOR_SOURCES_MAX) {
+		strbuf_addf(why, "more than %d of them, at '%s'", MONITOR_SOURCES_MAX, value);
+		return false;
+	}
 	m->only[m->only_count++].name = value;
 	return true;
 }
 
-static bool set_metrics(struct monitor_options *m, const char *value)
+static bool take_metrics(struct context *ctx, const char *value, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct options *o = ctx->options;
 
-	metric_filter_release(&m->metrics);
-	if (sampled_metrics_parse(&m->metrics, value, &why) == 0)
+	metric_filter_release(&o->m.metrics);
+	if (sampled_metrics_parse(&o->m.metrics, value, why) == 0)
 		return true;
-	metric_filter_release(&m->metrics);
-	usage_error("monitor", "monitor: %s", why.buf);
+	metric_filter_release(&o->m.metrics);
 	return false;
 }
 
 /* NAME=TIME */
-static bool set_period(struct monitor_options *m, const char *value)
+static bool take_period(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
+	struct monitor_options *m = &((struct options *)ctx->options)->m;
 	const char *time = strchr(value, '=');
 	_cleanup_free_ char *name = xstrndup(value, strcspn(value, "="));
 	const struct source *s = source_find(name);
 
 	if (!s || !s->open || !time || m->period_count == MONITOR_SOURCES_MAX)
-		return bad("period", "NAME=TIME of a sampled source", value);
+		return false;
 	struct sampler_source *row = &m->periods[m->period_count];
-	if (!set_duration("period", time + 1, 1, &row->period_ns))
+	if (parse_duration_ns(time + 1, &row->period_ns) < 0 || !row->period_ns)
 		return false;
 	row->name = s->name;
 	m->period_count++;
 	return true;
 }
 
-static bool set_pids(struct options *o, const char *value)
+static bool take_pids(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
+	struct options *o = ctx->options;
+
 	for (const char *p = value; *p;) {
 		_cleanup_free_ char *one = xstrndup(p, strcspn(p, ", "));
 
 		if (o->m.watch.pid_count == PIDS_MAX ||
 		    parse_pid(one, &o->pids[o->m.watch.pid_count]) < 0)
-			return bad("pid", "process ids, commas between them", value);
+			return false;
 		o->m.watch.pid_count++;
 		p += strcspn(p, ", ");
 		p += strspn(p, ", ");
@@ -134,80 +96,31 @@ static bool set_pids(struct options *o, const char *value)
 	return true;
 }
 
-/* "native" or the name of a row. */
-static bool set_layout(struct monitor_options *m, const char *value)
-{
-	static const char names[] = "native"
-#define MONITOR_LAYOUT(symbol, what) " or " #symbol
-#include "monitor/monitor_layouts.def"
-#undef MONITOR_LAYOUT
-		;
-
-	m->layout = monitor_layout_find(value);
-	return m->layout || !strcmp(value, "native") || bad("layout", names, value);
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_cgroup(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct options *o = ctx->options;
-	struct monitor_options *m = &o->m;
 
-	switch (id) {
-	case OPT_PID:
-		return set_pids(o, value);
-	case OPT_CGROUP:
-		m->watch.kind = JOB_PROCESSES_CGROUP;
-		m->watch.cgroup = value;
-		break;
-	case OPT_JOB:
-		m->watch.kind = JOB_PROCESSES_JOB;
-		m->watch.job = m->jobid = value;
-		break;
-	case OPT_INTERVAL:
-		return set_duration("interval", value, 10000000, &m->interval_ns);
-	case OPT_DURATION:
-		return set_duration("duration", value, 1, &m->duration_ns);
-	case OPT_CHECKPOINT:
-		return set_duration("checkpoint", value, 0, &m->checkpoint_ns);
-	case OPT_MERGE:
-		return set_duration("wait-hosts", value, 0, &m->merge_ns);
-	case OPT_FIND:
-		return set_duration("find", value, 0, &m->find_ns);
-	case OPT_DIR:
-		m->dir = value;
-		break;
-	case OPT_NAME:
-		m->name = value;
-		break;
-	case OPT_FINISHED:
-		m->finished = value;
-		break;
-	case OPT_SOURCE:
-		return set_source(m, value);
-	case OPT_METRICS:
-		return set_metrics(m, value);
-	case OPT_PERIOD:
-		return set_period(m, value);
-	case OPT_BUDGET:
-		return set_budget(value, &m->budget);
-	case OPT_LAYOUT:
-		return set_layout(m, value);
-	case OPT_ALL_USERS:
-		m->watch.all_users = true;
-		break;
-	case OPT_SUBMIT:
-		m->submit = true;
-		break;
-	case OPT_NO_SUBMIT:
-		m->no_submit = true;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		break;
-	}
+	o->m.watch.kind = JOB_PROCESSES_CGROUP;
+	o->m.watch.cgroup = value;
 	return true;
+}
+
+static bool take_job(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
+{
+	struct options *o = ctx->options;
+
+	o->m.watch.kind = JOB_PROCESSES_JOB;
+	o->m.watch.job = o->m.jobid = value;
+	return true;
+}
+
+/* "native" or the name of a row. */
+static bool take_layout(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
+{
+	struct options *o = ctx->options;
+
+	o->m.layout = monitor_layout_find(value);
+	return o->m.layout || !strcmp(value, "native");
 }
 
 static int run(struct context *ctx, int argc, char **argv)
@@ -226,34 +139,52 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_PID, 'p', "pid", "PID,...", "these processes and all that they start"},
-	{OPT_CGROUP, 0, "cgroup", "PATH", "the processes of this control group"},
-	{OPT_JOB, 'j', "job", "ID", "this job of the batch system"},
-	{OPT_INTERVAL, 'i', "interval", "TIME", "time between samples, 10ms or more; 1s"},
-	{OPT_DIR, 'd', "dir", "DIR", "the job's directory; plimsoll-<job id> in the current one"},
-	{OPT_LAYOUT, 0, "layout", "FORM", "native"
+	{OPT_CALL, 'p', "pid", "PID,...", "these processes and all that they start",
+	 .call = take_pids, .takes = "process ids, commas between them"},
+	{OPT_CALL, 0, "cgroup", "PATH", "the processes of this control group", .call = take_cgroup},
+	{OPT_CALL, 'j', "job", "ID", "this job of the batch system", .call = take_job},
+	{OPT_DURATION, 'i', "interval", "TIME", "time between samples; 1s",
+	 AT(struct options, m.interval_ns), .min = 10 * MS},
+	{OPT_TEXT, 'd', "dir", "DIR", "the job's directory; plimsoll-<job id> in the current one",
+	 AT(struct options, m.dir)},
+	{OPT_CALL, 0, "layout", "FORM", "native"
 #define MONITOR_LAYOUT(symbol, what) ", or " #symbol " " what
 #include "monitor/monitor_layouts.def"
 #undef MONITOR_LAYOUT
+	 ,
+	 .call = take_layout, .takes = "native"
+#define MONITOR_LAYOUT(symbol, what) " or " #symbol
+#include "monitor/monitor_layouts.def"
+#undef MONITOR_LAYOUT
 	},
-	{OPT_DURATION, 0, "duration", "TIME", "end after this time, not with the job"},
-	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
-	{OPT_SOURCE, 's', "source", "NAME[=OPTION]",
-	 "sample this source only; may be given several times"},
-	{OPT_METRICS, 'm', "metrics", "LIST",
-	 "keep these metrics and the sampler's own only: names, or SOURCE.NAME with * and ?, commas between them"},
-	{OPT_PERIOD, 0, "period", "NAME=TIME", "time between samples of one source"},
-	{OPT_BUDGET, 0, "budget", "SHARE",
-	 "share of one CPU that sampling may take before it samples less often; 0.5%"},
-	{OPT_CHECKPOINT, 'c', "checkpoint", "TIME",
-	 "how often what was sampled must be on the disk; 1m"},
-	{OPT_MERGE, 0, "wait-hosts", "TIME", "how long hosts that end late are waited for; 1m"},
-	{OPT_FIND, 0, "find", "TIME", "how long to look for the job's processes; 25s"},
-	{OPT_FINISHED, 0, "finished", "FILE", "end when the first line of FILE says FINISHED"},
-	{OPT_ALL_USERS, 0, "all-users", NULL, "processes of other users too"},
-	{OPT_SUBMIT, 0, "submit", NULL,
-	 "put the job into the store at the end, inside a batch job too"},
-	{OPT_NO_SUBMIT, 0, "no-submit", NULL, "leave the job's directory and nothing in the store"},
+	{OPT_DURATION, 0, "duration", "TIME", "end after this time, not with the job",
+	 AT(struct options, m.duration_ns), .min = 1},
+	{OPT_TEXT, 'N', "name", "NAME", "name of the job", AT(struct options, m.name)},
+	{OPT_CALL, 's', "source", "NAME[=OPTION]",
+	 "sample this source only; may be given several times", .call = take_source},
+	{OPT_CALL, 'm', "metrics", "LIST",
+	 "keep these metrics and the sampler's own only: names, or SOURCE.NAME with * and ?, commas between them",
+	 .call = take_metrics},
+	{OPT_CALL, 0, "period", "NAME=TIME", "time between samples of one source",
+	 .call = take_period, .takes = "NAME=TIME of a sampled source"},
+	{OPT_CALL, 0, "budget", "SHARE",
+	 "share of one CPU that sampling may take before it samples less often; 0.5%",
+	 .call = take_budget, .takes = "a share of one CPU such as 0.5%, 0 for no limit"},
+	{OPT_DURATION, 'c', "checkpoint", "TIME",
+	 "how often what was sampled must be on the disk; 1m", AT(struct options, m.checkpoint_ns)},
+	{OPT_DURATION, 0, "wait-hosts", "TIME", "how long hosts that end late are waited for; 1m",
+	 AT(struct options, m.merge_ns)},
+	{OPT_DURATION, 0, "find", "TIME", "how long to look for the job's processes; 25s",
+	 AT(struct options, m.find_ns)},
+	{OPT_TEXT, 0, "finished", "FILE", "end when the first line of FILE says FINISHED",
+	 AT(struct options, m.finished)},
+	{OPT_FLAG, 0, "all-users", NULL, "processes of other users too",
+	 AT(struct options, m.watch.all_users)},
+	{OPT_FLAG, 0, "submit", NULL,
+	 "put the job into the store at the end, inside a batch job too",
+	 AT(struct options, m.submit)},
+	{OPT_FLAG, 0, "no-submit", NULL, "leave the job's directory and nothing in the store",
+	 AT(struct options, m.no_submit)},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -292,6 +223,5 @@ const struct command command_monitor = {
 	.defaults = &(const struct options){.m = MONITOR_DEFAULTS},
 	.options_size = sizeof(struct options),
 	.stops_at_words = true,
-	.set = set,
 	.run = run,
 };

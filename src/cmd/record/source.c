@@ -336,97 +336,52 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 struct source_options {
 	enum shell shell;
 	const char *dir;
-	const char *preload; /* on or off: only LD_PRELOAD; NULL: everything */
+	enum { PRELOAD_ALL, PRELOAD_ON, PRELOAD_OFF } preload; /* on or off: only LD_PRELOAD */
 };
 
-enum { OPT_SLURM = 1, OPT_SHELL, OPT_OUTPUT, OPT_JOB, OPT_TAGS, OPT_EVENTS, OPT_PRELOAD };
-
-static const struct {
-	const char *name;
-	enum shell shell;
-} shells[] = {
-	{"sh", SHELL_BOURNE},  {"bash", SHELL_BOURNE}, {"dash", SHELL_BOURNE},
-	{"ksh", SHELL_BOURNE}, {"zsh", SHELL_BOURNE},  {"csh", SHELL_CSH},
-	{"tcsh", SHELL_CSH},   {"fish", SHELL_FISH},   {"slurm", SHELL_SLURM},
+static const struct option_word shells[] = {
+	{"sh", SHELL_BOURNE},   {"bash", SHELL_BOURNE},
+	{"dash", SHELL_BOURNE}, {"ksh", SHELL_BOURNE},
+	{"zsh", SHELL_BOURNE},  {"csh", SHELL_CSH},
+	{"tcsh", SHELL_CSH},    {"fish", SHELL_FISH},
+	{"slurm", SHELL_SLURM}, {NULL, 0},
 };
-
-static bool take_shell(struct source_options *o, const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
-		if (!strcmp(shells[i].name, name)) {
-			o->shell = shells[i].shell;
-			return true;
-		}
-	usage_error("source",
-		    "source: there is no shell '%s': sh, bash, dash, ksh, zsh, csh, tcsh, "
-		    "fish or slurm",
-		    name);
-	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct source_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_SLURM:
-		o->shell = SHELL_SLURM;
-		break;
-	case OPT_SHELL:
-		return take_shell(o, value);
-	case OPT_PRELOAD:
-		if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
-			usage_error("source", "source: --preload is on or off, not '%s'", value);
-			return false;
-		}
-		o->preload = value;
-		break;
-	case OPT_OUTPUT:
-		o->dir = value;
-		break;
-	case OPT_JOB:
-		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
-		break;
-	case OPT_TAGS:
-		config_set(&ctx->config, SETTING_TAGS, value, "flag --tags");
-		break;
-	case OPT_EVENTS:
-		config_set(&ctx->config, SETTING_EVENTS, value, "flag --events");
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
-static int run(struct context *ctx, int argc, char **argv)
-{
-	struct source_options *o = ctx->options;
-
-	if (argc > 1)
-		return usage_error("source", "source takes the name of one shell");
-	if (argc == 1 && !take_shell(o, argv[0]))
-		return EXIT_USAGE;
-	if (o->preload)
-		return print_preload(o->shell == SHELL_AUTO ? detect_shell() : o->shell,
-				     !strcmp(o->preload, "on"));
-	return do_source(ctx, o->shell, o->dir);
-}
 
 static const struct option_row rows[] = {
-	{OPT_SHELL, 0, "shell", "SHELL",
-	 "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by who calls, or by $SHELL, when not given"},
-	{OPT_SLURM, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog"},
-	{OPT_PRELOAD, 0, "preload", "on|off",
-	 "only LD_PRELOAD, with our library or without it: what the functions use"},
-	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
-	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
-	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
-	{OPT_EVENTS, 'E', "events", "LIST", "events to count in every thread, comma separated"},
+	{OPT_CHOICE, 0, "shell", "SHELL",
+	 "the shell; told by who calls, or by $SHELL, when not given",
+	 AT(struct source_options, shell), .words = shells},
+	{OPT_FIXED, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog",
+	 AT(struct source_options, shell), .number = SHELL_SLURM},
+	{OPT_CHOICE, 0, "preload", "on|off",
+	 "only LD_PRELOAD, with our library or without it: what the functions use",
+	 AT(struct source_options, preload), WORDS({"on", PRELOAD_ON}, {"off", PRELOAD_OFF})},
+	{OPT_TEXT, 'o', "output", "DIR", "the job's directory, instead of the current job's",
+	 AT(struct source_options, dir)},
+	{OPT_SETTING, 'j', "job", "ID", "job id, instead of the batch system's",
+	 .setting = SETTING_JOB},
+	{OPT_SETTING, 't', "tags", "TAGS", "tags of the processes, key:value;key:value",
+	 .setting = SETTING_TAGS},
+	{OPT_SETTING, 'E', "events", "LIST", "events to count in every thread, comma separated",
+	 .setting = SETTING_EVENTS},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
 };
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct source_options *o = ctx->options;
+
+	if (argc > 1)
+		return usage_error("source", "source takes the name of one shell");
+	if (argc == 1 && !option_take(&rows[0], "source", "SHELL", ctx, argv[0]))
+		return EXIT_USAGE;
+	if (o->preload)
+		return print_preload(o->shell == SHELL_AUTO ? detect_shell() : o->shell,
+				     o->preload == PRELOAD_ON);
+	return do_source(ctx, o->shell, o->dir);
+}
 
 const struct command command_source = {
 	.name = "source",
@@ -446,6 +401,5 @@ const struct command command_source = {
 		"  plimsoll source fish | source       fish\n",
 	.options = rows,
 	.options_size = sizeof(struct source_options),
-	.set = set,
 	.run = run,
 };

@@ -365,44 +365,22 @@ int do_stage(struct context *ctx, const struct stage_options *o, int argc, char 
 	return status;
 }
 
-enum { OPT_ERROR = 1, OPT_NO_COLLATE, OPT_NO_ARCHIVE, OPT_DEST };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct stage_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_ERROR:
-		o->error = true;
-		break;
-	case OPT_NO_COLLATE:
-		o->no_collate = true;
-		break;
-	case OPT_NO_ARCHIVE:
-		o->no_archive = true;
-		break;
-	case OPT_DEST:
-		o->dest = value;
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	return do_stage(ctx, ctx->options, argc, argv);
 }
 
 static const struct option_row rows[] = {
-	{OPT_ERROR, 'e', "error", NULL,
-	 "stop at the first job, and the first file, that cannot be staged"},
-	{OPT_DEST, 'd', "dest", "PLACE", "where to, instead of the configured stage_dest"},
-	{OPT_NO_COLLATE, 0, "no-collate", NULL,
-	 "keep files of single processes apart, where the layout puts them together"},
-	{OPT_NO_ARCHIVE, 0, "no-compress-and-tar", NULL,
-	 "hand over the directory itself, and keep it"},
+	{OPT_FLAG, 'e', "error", NULL,
+	 "stop at the first job, and the first file, that cannot be staged",
+	 AT(struct stage_options, error)},
+	{OPT_TEXT, 'd', "dest", "PLACE", "where to, instead of the configured stage_dest",
+	 AT(struct stage_options, dest)},
+	{OPT_FLAG, 0, "no-collate", NULL,
+	 "keep files of single processes apart, where the layout puts them together",
+	 AT(struct stage_options, no_collate)},
+	{OPT_FLAG, 0, "no-compress-and-tar", NULL, "hand over the directory itself, and keep it",
+	 AT(struct stage_options, no_archive)},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -424,6 +402,5 @@ const struct command command_stage = {
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
 	.options = rows,
 	.options_size = sizeof(struct stage_options),
-	.set = set,
 	.run = run,
 };

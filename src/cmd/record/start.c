@@ -73,34 +73,6 @@ int do_start(struct context *ctx, const struct start_options *o)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-enum { OPT_ERROR = 1, OPT_OUTPUT, OPT_JOB, OPT_NAME, OPT_TAGS };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct start_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_ERROR:
-		o->error = true;
-		break;
-	case OPT_OUTPUT:
-		o->dir = value;
-		break;
-	case OPT_JOB:
-		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
-		break;
-	case OPT_NAME:
-		o->name = value;
-		break;
-	case OPT_TAGS:
-		config_set(&ctx->config, SETTING_JOB_TAGS, value, "flag --tags");
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	if (argc)
@@ -111,11 +83,15 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_ERROR, 'e', "error", NULL, "fail when the job was started already"},
-	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix"},
-	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
-	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
-	{OPT_TAGS, 't', "tags", "TAGS", "tags of the job, key:value;key:value"},
+	{OPT_FLAG, 'e', "error", NULL, "fail when the job was started already",
+	 AT(struct start_options, error)},
+	{OPT_TEXT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix",
+	 AT(struct start_options, dir)},
+	{OPT_SETTING, 'j', "job", "ID", "job id, instead of the batch system's",
+	 .setting = SETTING_JOB},
+	{OPT_TEXT, 'N', "name", "NAME", "name of the job", AT(struct start_options, name)},
+	{OPT_SETTING, 't', "tags", "TAGS", "tags of the job, key:value;key:value",
+	 .setting = SETTING_JOB_TAGS},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -135,6 +111,5 @@ const struct command command_start = {
 	.examples = "  plimsoll start && plimsoll run ./a && plimsoll run ./b && plimsoll stop\n",
 	.options = rows,
 	.options_size = sizeof(struct start_options),
-	.set = set,
 	.run = run,
 };

@@ -134,40 +134,7 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 	return status;
 }
 
-enum { OPT_ERROR = 1, OPT_OUTPUT, OPT_JOB, OPT_EXITCODE, OPT_REASON };
-
 static const struct stop_options defaults = {.exitcode = -1};
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct stop_options *o = ctx->options;
-	uint64_t code;
-
-	switch (id) {
-	case OPT_ERROR:
-		o->error = true;
-		break;
-	case OPT_OUTPUT:
-		o->dir = value;
-		break;
-	case OPT_JOB:
-		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
-		break;
-	case OPT_EXITCODE:
-		if (parse_u64(value, &code) < 0 || code > 255) {
-			usage_error("stop", "stop: '%s' is no exit status from 0 to 255", value);
-			return false;
-		}
-		o->exitcode = (int)code;
-		break;
-	case OPT_REASON:
-		o->reason = value;
-		break;
-	default:
-		break;
-	}
-	return true;
-}
 
 static int run(struct context *ctx, int argc, char **argv)
 {
@@ -177,12 +144,16 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_ERROR, 'e', "error", NULL, "fail when the job was stopped already"},
-	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
-	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
-	{OPT_EXITCODE, 'x', "exitcode", "N",
-	 "exit status of the job, instead of the first failed run's"},
-	{OPT_REASON, 0, "reason", "TEXT", "why the job ended"},
+	{OPT_FLAG, 'e', "error", NULL, "fail when the job was stopped already",
+	 AT(struct stop_options, error)},
+	{OPT_TEXT, 'o', "output", "DIR", "the job's directory, instead of the current job's",
+	 AT(struct stop_options, dir)},
+	{OPT_SETTING, 'j', "job", "ID", "job id, instead of the batch system's",
+	 .setting = SETTING_JOB},
+	{OPT_COUNT, 'x', "exitcode", "N",
+	 "exit status of the job, instead of the first failed run's",
+	 AT(struct stop_options, exitcode), RANGE(0, 255)},
+	{OPT_TEXT, 0, "reason", "TEXT", "why the job ended", AT(struct stop_options, reason)},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -203,6 +174,5 @@ const struct command command_stop = {
 	.options = rows,
 	.options_size = sizeof(struct stop_options),
 	.defaults = &defaults,
-	.set = set,
 	.run = run,
 };

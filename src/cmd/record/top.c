@@ -70,53 +70,6 @@ static void stop(int signal, siginfo_t *info, void *unused)
 /* ---- options ----------------------------------------------------------------------------------
  */
 
-enum { OPT_INTERVAL = 1, OPT_ONCE, OPT_PID, OPT_JOB, OPT_CGROUP, OPT_SOURCE, OPT_ROOT, OPT_ALL };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct top_options *o = ctx->options;
-
-	switch (id) {
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPT_ONCE:
-		o->once = true;
-		break;
-	case OPT_ALL:
-		o->all_users = true;
-		break;
-	case OPT_ROOT:
-		o->root = value;
-		break;
-	case OPT_JOB:
-		o->job = value;
-		break;
-	case OPT_CGROUP:
-		o->cgroup = value;
-		break;
-	case OPT_PID:
-		if (parse_pid(value, &o->pid) == 0)
-			break;
-		usage_error("top", "top: --pid takes a process id, not '%s'", value);
-		return false;
-	case OPT_INTERVAL:
-		if (parse_duration_ns(value, &o->interval_ns) == 0 &&
-		    o->interval_ns >= 50000000ull && o->interval_ns <= 3600000000000ull)
-			break;
-		usage_error("top", "top: --interval takes a duration from 50ms to 1h, not '%s'",
-			    value);
-		return false;
-	case OPT_SOURCE:
-		if (o->name_count < NAMES_MAX)
-			o->names[o->name_count++] = value;
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 /* A number is a process when there is one, else a job. */
 static void take_argument(struct top_options *o, const char *word)
 {
@@ -536,16 +489,23 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_INTERVAL, 'i', "interval", "TIME", "time between two readings (2s)"},
-	{OPT_ONCE, 0, "once", NULL, "print what one interval shows, and end"},
-	{OPT_PID, 'p', "pid", "PID", "this process and its descendants"},
-	{OPT_JOB, 'j', "job", "ID", "this job of the batch system"},
-	{OPT_CGROUP, 0, "cgroup", "PATH", "the processes of this control group"},
-	{OPT_ALL, 'a', "all-users", NULL, "processes of other users, too"},
-	{OPT_SOURCE, 's', "source", "NAME[=OPTION]",
-	 "read this source, too: nvidia, amdgpu, infiniband, which may take their time"},
-	{OPT_ROOT, 0, "root", "DIR", "read a recorded tree instead of this machine"},
-	ROW_JSON,
+	{OPT_DURATION, 'i', "interval", "TIME", "time between two readings; 2s",
+	 AT(struct top_options, interval_ns), RANGE(50 * MS, 3600 * SECONDS)},
+	{OPT_FLAG, 0, "once", NULL, "print what one interval shows, and end",
+	 AT(struct top_options, once)},
+	{OPT_COUNT, 'p', "pid", "PID", "this process and its descendants",
+	 AT(struct top_options, pid), RANGE(1, INT32_MAX), .takes = "a process id"},
+	{OPT_TEXT, 'j', "job", "ID", "this job of the batch system", AT(struct top_options, job)},
+	{OPT_TEXT, 0, "cgroup", "PATH", "the processes of this control group",
+	 AT(struct top_options, cgroup)},
+	{OPT_FLAG, 'a', "all-users", NULL, "processes of other users, too",
+	 AT(struct top_options, all_users)},
+	{OPT_LIST, 's', "source", "NAME[=OPTION]",
+	 "read this source, too: nvidia, amdgpu, infiniband, which may take their time",
+	 LIST(struct top_options, names, name_count)},
+	{OPT_TEXT, 0, "root", "DIR", "read a recorded tree instead of this machine",
+	 AT(struct top_options, root)},
+	ROW_JSON(struct top_options),
 	ROW_END,
 };
 
@@ -575,6 +535,5 @@ const struct command command_top = {
 	.options = rows,
 	.defaults = &(const struct top_options){.root = "", .interval_ns = 2000000000ull},
 	.options_size = sizeof(struct top_options),
-	.set = set,
 	.run = run,
 };

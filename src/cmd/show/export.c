@@ -13,8 +13,6 @@
 #include "store/query.h"
 #include "views/job_plot.h"
 
-enum { OPT_FORMAT = 1, OPT_OUTPUT, OPT_WHAT, OPT_CODEC, OPT_RAW, OPT_LIST };
-
 /* ---- formats -----------------------------------------------------------------------------------
  */
 
@@ -364,67 +362,38 @@ static int run(struct context *ctx, int argc, char **argv)
 	return export_jobs(ctx, &jobs, f);
 }
 
-static bool set_what(struct export_options *o, const char *value)
-{
-	for (int i = 0; i < TABLE_TABLES; i++)
-		if (!strcmp(value, export_table_names[i])) {
-			o->what = i + 1;
-			return true;
-		}
-	usage_error("export", "export: --what is processes, threads, samples or jobs, not '%s'",
-		    value);
-	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct export_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_FORMAT:
-		o->format = value;
-		break;
-	case OPT_OUTPUT:
-		o->output = value;
-		break;
-	case OPT_WHAT:
-		return set_what(o, value);
-	case OPT_CODEC:
-		o->codec = value;
-		break;
-	case OPT_RAW:
-		o->raw = true;
-		break;
-	case OPT_LIST:
-		o->list = true;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		return series_filter_set("export", &o->series, id, value);
-	}
-	return true;
-}
+static const struct option_word tables[] = {
+	{"processes", TABLE_PROCESSES + 1},
+	{"threads", TABLE_THREADS + 1},
+	{"samples", TABLE_SAMPLES + 1},
+	{"jobs", TABLE_JOBS + 1},
+	{NULL, 0},
+};
 
 static const struct option_row rows[] = {
-	{OPT_FORMAT, 'f', "format", "FORMAT",
-	 "csv, feather, hdf5, json, jsonl, orc, parquet, pickle or sqlite; else by the end of -o"},
-	{OPT_OUTPUT, 'o', "output", "FILE", "the file; - is stdout, for csv, json and jsonl"},
-	{OPT_WHAT, 'w', "what", "TABLE",
-	 "processes, threads, samples or jobs; else processes if there are any, then samples"},
-	{OPTION_METRIC, 'm', "metric", "METRIC",
-	 "samples of this metric, with or without its source; * and ? match; several with commas"},
-	{OPTION_HOST, 0, "host", "HOST", "samples of this host only; * and ? match"},
-	{OPT_CODEC, 0, "codec", "CODEC",
-	 "zstd, lz4, snappy, zlib or none, as far as the format has it"},
-	{OPT_RAW, 0, "raw", NULL,
-	 "csv: texts byte for byte, also those that a spreadsheet takes for formulas"},
-	{OPT_LIST, 0, "list", NULL, "list the formats, and which work here"},
-	ROW_JSON,
+	{OPT_TEXT, 'f', "format", "FORMAT",
+	 "csv, feather, hdf5, json, jsonl, orc, parquet, pickle or sqlite; else by the end of -o",
+	 AT(struct export_options, format)},
+	{OPT_TEXT, 'o', "output", "FILE", "the file; - is stdout, for csv, json and jsonl",
+	 AT(struct export_options, output)},
+	{OPT_CHOICE, 'w', "what", "TABLE",
+	 "the table; else processes if there are any, then samples",
+	 AT(struct export_options, what), .words = tables},
+	{OPT_LIST, 'm', "metric", "METRIC",
+	 "samples of this metric, with or without its source; * and ? match; several with commas",
+	 LIST(struct export_options, series.metrics.word, series.metrics.count), .separator = ',',
+	 .takes = "names of metrics"},
+	{OPT_TEXT, 0, "host", "HOST", "samples of this host only; * and ? match",
+	 AT(struct export_options, series.host)},
+	{OPT_TEXT, 0, "codec", "CODEC",
+	 "zstd, lz4, snappy, zlib or none, as far as the format has it",
+	 AT(struct export_options, codec)},
+	{OPT_FLAG, 0, "raw", NULL,
+	 "csv: texts byte for byte, also those that a spreadsheet takes for formulas",
+	 AT(struct export_options, raw)},
+	{OPT_FLAG, 0, "list", NULL, "list the formats, and which work here",
+	 AT(struct export_options, list)},
+	ROW_JSON(struct export_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -452,6 +421,5 @@ const struct command command_export = {
 		    "  plimsoll export ./job --what samples -m process.rss -f csv -o - | head\n",
 	.options = rows,
 	.options_size = sizeof(struct export_options),
-	.set = set,
 	.run = run,
 };

@@ -5,8 +5,6 @@
 #include "cmd/actions.h"
 #include "cmd/show/extract.h"
 
-enum { OPT_PLAIN = 1, OPT_SKIP };
-
 struct options {
 	bool plain, skip;
 };
@@ -46,22 +44,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct options *o = ctx->options;
-
-	if (id == OPT_PLAIN)
-		o->plain = true;
-	else if (id == OPT_SKIP)
-		o->skip = true;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_PLAIN, 0, "plain", NULL, "print JSON as it is instead of packing it"},
-	{OPT_SKIP, 0, "skip-damaged", NULL, "leave out files that cannot be read, with a warning"},
+	{OPT_FLAG, 0, "plain", NULL, "print JSON as it is instead of packing it",
+	 AT(struct options, plain)},
+	{OPT_FLAG, 0, "skip-damaged", NULL, "leave out files that cannot be read, with a warning",
+	 AT(struct options, skip)},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -94,6 +81,5 @@ const struct command command_extract = {
 	.options = rows,
 	.options_size = sizeof(struct options),
 	.usage_status = EXTRACT_USAGE,
-	.set = set,
 	.run = run,
 };

@@ -113,54 +113,10 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 || found < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum {
-	OPT_ID = 1,
-	OPT_TAG,
-	OPT_USER,
-	OPT_HOST,
-	OPT_NAME,
-	OPT_WHEN,
-	OPT_BEFORE,
-	OPT_AFTER,
-	OPT_EXIT,
-	OPT_ORDER,
-	OPT_LIMIT,
-	OPT_OFFSET,
-	OPT_IDS,
-	OPT_CSV
-};
-
-static bool set_word(struct words *w, const char *option, const char *value)
+static bool take_exit(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
-	if (w->count == FILTER_WORDS_MAX) {
-		usage_error("list", "list: at most %d times %s", FILTER_WORDS_MAX, option);
-		return false;
-	}
-	w->word[w->count++] = value;
-	return true;
-}
+	struct job_filter *f = &((struct list_options *)ctx->options)->filter;
 
-static bool set_time(const char *option, const char *value, bool *has, int64_t *to)
-{
-	*has = parse_time_us(value, clock_realtime_us(), to) == 0;
-	if (!*has)
-		usage_error("list",
-			    "list: %s wants a time like '2026-11-15 04:05', '11/15/2026 04:05', "
-			    "-3d or seconds since 1970, not '%s'",
-			    option, value);
-	return *has;
-}
-
-static bool set_number(const char *option, const char *value, uint64_t *to)
-{
-	if (parse_u64(value, to) == 0)
-		return true;
-	usage_error("list", "list: %s wants a number, not '%s'", option, value);
-	return false;
-}
-
-static bool set_exit(struct job_filter *f, const char *value)
-{
 	if (!strcmp(value, "ok")) {
 		f->exit = EXIT_WELL;
 	} else if (!strcmp(value, "failed")) {
@@ -168,98 +124,49 @@ static bool set_exit(struct job_filter *f, const char *value)
 	} else if (parse_i64(value, &f->exitcode) == 0) {
 		f->exit = EXIT_WITH;
 	} else {
-		usage_error("list", "list: --exit wants ok, failed or a number, not '%s'", value);
 		return false;
 	}
 	return true;
 }
 
-static bool set_order(struct job_filter *f, const char *value)
-{
-	f->order = value;
-	if (job_order_known(value))
-		return true;
-	usage_error("list", "list: there is no order '%s': %s, with - in front descending", value,
-		    job_orders);
-	return false;
-}
-
-static bool set_filter(struct job_filter *f, int id, const char *value)
-{
-	switch (id) {
-	case OPT_ID:
-		f->id = value;
-		return true;
-	case OPT_NAME:
-		f->name = value;
-		return true;
-	case OPT_USER:
-		f->user = value;
-		return true;
-	case OPT_TAG:
-		return set_word(&f->tags, "--tag", value);
-	case OPT_HOST:
-		return set_word(&f->hosts, "--host", value);
-	case OPT_WHEN:
-		return set_time("--when", value, &f->has_when, &f->when);
-	case OPT_BEFORE:
-		return set_time("--before", value, &f->has_before, &f->before);
-	case OPT_AFTER:
-		return set_time("--after", value, &f->has_after, &f->after);
-	case OPT_EXIT:
-		return set_exit(f, value);
-	case OPT_ORDER:
-		return set_order(f, value);
-	case OPT_LIMIT:
-		return set_number("--limit", value, &f->limit);
-	case OPT_OFFSET:
-		return set_number("--offset", value, &f->offset);
-	default:
-		return true;
-	}
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_order(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct list_options *o = ctx->options;
 
-	switch (id) {
-	case OPT_IDS:
-		o->ids = true;
-		return true;
-	case OPT_CSV:
-		o->csv = true;
-		return true;
-	case OPTION_JSON:
-		o->json = true;
-		return true;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		return true;
-	default:
-		return set_filter(&o->filter, id, value);
-	}
+	o->filter.order = value;
+	return job_order_known(value);
 }
 
 static const struct option_row rows[] = {
-	{OPT_ID, 0, "id", "PATTERN", "jobs whose id matches, with * and ?"},
-	{OPT_NAME, 0, "name", "PATTERN", "jobs whose name matches, with * and ?"},
-	{OPT_TAG, 't', "tag", "KEY[:VALUE]",
-	 "jobs with this tag, or with any value of the key; given several times, all must be there"},
-	{OPT_USER, 'u', "user", "NAME", "jobs of this user"},
-	{OPT_HOST, 0, "host", "NAME",
-	 "jobs that ran on this host; given several times, on any of them"},
-	{OPT_WHEN, 0, "when", "TIME", "jobs that were running at this moment"},
-	{OPT_AFTER, 0, "after", "TIME", "jobs that started at this time or later"},
-	{OPT_BEFORE, 0, "before", "TIME", "jobs that ended at this time or earlier"},
-	{OPT_EXIT, 0, "exit", "CODE", "jobs with this exit code, or ok (0), or failed (any other)"},
-	{OPT_ORDER, 0, "order", "KEY",
-	 "start, end, duration, cpu_time, processes, images, jobid or ingested; with - in front descending"},
-	{OPT_LIMIT, 'n', "limit", "N", "at most so many, the newest unless --order says otherwise"},
-	{OPT_OFFSET, 0, "offset", "N", "leave out the first so many"},
-	{OPT_IDS, 0, "ids", NULL, "only the ids, one a line"},
-	{OPT_CSV, 0, "csv", NULL, "print CSV"},
-	ROW_JSON,
+	{OPT_TEXT, 0, "id", "PATTERN", "jobs whose id matches, with * and ?",
+	 AT(struct list_options, filter.id)},
+	{OPT_TEXT, 0, "name", "PATTERN", "jobs whose name matches, with * and ?",
+	 AT(struct list_options, filter.name)},
+	{OPT_LIST, 't', "tag", "KEY[:VALUE]",
+	 "jobs with this tag, or with any value of the key; given several times, all must be there",
+	 LIST(struct list_options, filter.tags.word, filter.tags.count)},
+	{OPT_TEXT, 'u', "user", "NAME", "jobs of this user", AT(struct list_options, filter.user)},
+	{OPT_LIST, 0, "host", "NAME",
+	 "jobs that ran on this host; given several times, on any of them",
+	 LIST(struct list_options, filter.hosts.word, filter.hosts.count)},
+	{OPT_TIME, 0, "when", "TIME", "jobs that were running at this moment",
+	 AT(struct list_options, filter.when), GIVEN(struct list_options, filter.has_when)},
+	{OPT_TIME, 0, "after", "TIME", "jobs that started at this time or later",
+	 AT(struct list_options, filter.after), GIVEN(struct list_options, filter.has_after)},
+	{OPT_TIME, 0, "before", "TIME", "jobs that ended at this time or earlier",
+	 AT(struct list_options, filter.before), GIVEN(struct list_options, filter.has_before)},
+	{OPT_CALL, 0, "exit", "CODE", "jobs with this exit code, or ok (0), or failed (any other)",
+	 .call = take_exit, .takes = "ok, failed or a number"},
+	{OPT_CALL, 0, "order", "KEY",
+	 "start, end, duration, cpu_time, processes, images, jobid or ingested; with - in front descending",
+	 .call = take_order, .takes = job_orders},
+	{OPT_COUNT, 'n', "limit", "N", "at most so many, the newest unless --order says otherwise",
+	 AT(struct list_options, filter.limit)},
+	{OPT_COUNT, 0, "offset", "N", "leave out the first so many",
+	 AT(struct list_options, filter.offset)},
+	{OPT_FLAG, 0, "ids", NULL, "only the ids, one a line", AT(struct list_options, ids)},
+	{OPT_FLAG, 0, "csv", NULL, "print CSV", AT(struct list_options, csv)},
+	ROW_JSON(struct list_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -288,6 +195,5 @@ const struct command command_list = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

@@ -317,27 +317,15 @@ static int run(struct context *ctx, int argc, char **argv)
 	return do_notebook(ctx, o);
 }
 
-enum { OPT_DIR = 1, OPT_INSTALL, OPT_PRINT };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct notebook_options *o = ctx->options;
-
-	o->install = o->install || id == OPT_INSTALL;
-	o->print = o->print || id == OPT_PRINT;
-	if (id == OPT_DIR)
-		o->dir = value;
-	if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_DIR, 'd', "dir", "DIR",
-	 "where the notebook is, and Jupyter runs; else the current directory"},
-	{OPT_INSTALL, 0, "install", NULL,
-	 "install " PACKAGES " from the distribution first, by apt-get, as root or with sudo"},
-	{OPT_PRINT, 0, "print", NULL, "write the notebook to stdout and start nothing"},
+	{OPT_TEXT, 'd', "dir", "DIR",
+	 "where the notebook is, and Jupyter runs; else the current directory",
+	 AT(struct notebook_options, dir)},
+	{OPT_FLAG, 0, "install", NULL,
+	 "install " PACKAGES " from the distribution first, by apt-get, as root or with sudo",
+	 AT(struct notebook_options, install)},
+	{OPT_FLAG, 0, "print", NULL, "write the notebook to stdout and start nothing",
+	 AT(struct notebook_options, print)},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -362,6 +350,5 @@ const struct command command_notebook = {
 		    "  plimsoll notebook 685000 --print >685000.ipynb\n",
 	.options = rows,
 	.options_size = sizeof(struct notebook_options),
-	.set = set,
 	.run = run,
 };

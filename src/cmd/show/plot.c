@@ -9,18 +9,6 @@
 #include "views/job_plot.h"
 #include "views/stream_table.h"
 
-enum {
-	OPT_OUTPUT = 1,
-	OPT_TOTAL,
-	OPT_PER_HOST,
-	OPT_PER_PROCESS,
-	OPT_LOG,
-	OPT_LINEAR,
-	OPT_SIZE,
-	OPT_TITLE,
-	OPT_LIST
-};
-
 struct options {
 	struct series_options series;
 	enum jobplot_scale scale;
@@ -210,16 +198,17 @@ static int run(struct context *ctx, int argc, char **argv)
 /* ---- options ----------------------------------------------------------------------------------
  */
 
-static bool set_size(struct options *o, const char *value)
+static bool take_size(struct context *ctx, const char *value, struct strbuf *why)
 {
+	struct options *o = ctx->options;
 	const char *x = strchr(value, 'x');
 	_cleanup_free_ char *width = x ? xstrndup(value, (size_t)(x - value)) : NULL;
 	uint64_t w, h;
 
 	if (!x || parse_u64(width, &w) < 0 || parse_u64(x + 1, &h) < 0 || w < PLOT_SIZE_MIN ||
 	    h < PLOT_SIZE_MIN || w > PLOT_SIZE_MAX || h > PLOT_SIZE_MAX) {
-		usage_error("plot", "plot: --size wants WIDTHxHEIGHT from %d to %d, not '%s'",
-			    PLOT_SIZE_MIN, PLOT_SIZE_MAX, value);
+		strbuf_addf(why, "'%s' is not WIDTHxHEIGHT, both from %d to %d", value,
+			    PLOT_SIZE_MIN, PLOT_SIZE_MAX);
 		return false;
 	}
 	o->width = (int)w;
@@ -227,67 +216,35 @@ static bool set_size(struct options *o, const char *value)
 	return true;
 }
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct options *o = ctx->options;
-
-	switch (id) {
-	case OPT_OUTPUT:
-		o->output = value;
-		break;
-	case OPT_TOTAL:
-		o->series.sum = SERIES_TOTAL;
-		break;
-	case OPT_PER_HOST:
-		o->series.sum = SERIES_PER_HOST;
-		break;
-	case OPT_PER_PROCESS:
-		o->series.sum = SERIES_EACH;
-		break;
-	case OPT_LOG:
-	case OPT_LINEAR:
-		o->scale = id == OPT_LOG ? JOBPLOT_LOG : JOBPLOT_LINEAR;
-		break;
-	case OPT_SIZE:
-		return set_size(o, value);
-	case OPT_TITLE:
-		o->title = value;
-		break;
-	case OPT_LIST:
-		o->list = true;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		return series_option_set("plot", &o->series, id, value);
-	}
-	return true;
-}
-
 static const struct option_row rows[] = {
 	ROW_METRIC(
+		struct options, series.filter,
 		"draw this metric, with or without its source; * and ? match; several with commas"),
-	{OPT_OUTPUT, 'o', "output", "FILE", "the picture: its name ends in .svg, .png or .pdf"},
-	{OPT_PER_HOST, 0, "per-host", NULL, "a line for each host, which is what is done anyway"},
-	{OPT_TOTAL, 't', "total", NULL, "all hosts together as one line"},
-	{OPT_PER_PROCESS, 0, "per-process", NULL, "a line for each process or device"},
-	ROW_HOST,
-	ROW_ENTITY,
-	ROW_KIND,
-	{OPT_LOG, 0, "log", NULL, "a logarithmic axis"},
-	{OPT_LINEAR, 0, "linear", NULL,
-	 "no logarithmic axis, even where values span more than three decades"},
-	{OPT_SIZE, 0, "size", "WxH",
-	 "pixels of the picture, points of SVG and PDF: 960x420, more for several charts"},
-	ROW_SINCE,
-	ROW_UNTIL,
-	{OPT_TITLE, 0, "title", "TEXT", "what is written above the picture"},
-	{OPT_LIST, 'l', "list", NULL, "which metrics the job has"},
-	ROW_JSON,
+	{OPT_TEXT, 'o', "output", "FILE", "the picture: its name ends in .svg, .png or .pdf",
+	 AT(struct options, output)},
+	{OPT_FIXED, 0, "per-host", NULL, "a line for each host, which is what is done anyway",
+	 AT(struct options, series.sum), .number = SERIES_PER_HOST},
+	{OPT_FIXED, 't', "total", NULL, "all hosts together as one line",
+	 AT(struct options, series.sum), .number = SERIES_TOTAL},
+	{OPT_FIXED, 0, "per-process", NULL, "a line for each process or device",
+	 AT(struct options, series.sum), .number = SERIES_EACH},
+	ROW_HOST(struct options, series.filter),
+	ROW_ENTITY(struct options, series.filter),
+	ROW_KIND(struct options, series.filter),
+	{OPT_FIXED, 0, "log", NULL, "a logarithmic axis", AT(struct options, scale),
+	 .number = JOBPLOT_LOG},
+	{OPT_FIXED, 0, "linear", NULL,
+	 "no logarithmic axis, even where values span more than three decades",
+	 AT(struct options, scale), .number = JOBPLOT_LINEAR},
+	{OPT_CALL, 0, "size", "WxH",
+	 "pixels of the picture, points of SVG and PDF: 960x420, more for several charts",
+	 .call = take_size},
+	ROW_SINCE(struct options, series.since_us, series.has_since),
+	ROW_UNTIL(struct options, series.until_us, series.has_until),
+	{OPT_TEXT, 0, "title", "TEXT", "what is written above the picture",
+	 AT(struct options, title)},
+	{OPT_FLAG, 'l', "list", NULL, "which metrics the job has", AT(struct options, list)},
+	ROW_JSON(struct options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -328,6 +285,5 @@ const struct command command_plot = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(struct options),
-	.set = set,
 	.run = run,
 };

@@ -54,132 +54,42 @@ static int run(struct context *ctx, int argc, char **argv)
 	return print(ctx, s, job) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum {
-	OPT_EXE = 1,
-	OPT_TAG,
-	OPT_HOST,
-	OPT_PID,
-	OPT_MIN_CPU,
-	OPT_MIN_DURATION,
-	OPT_FAILED,
-	OPT_ORDER,
-	OPT_LIMIT,
-	OPT_OFFSET,
-	OPT_CSV
-};
-
-static bool set_tag(struct proc_filter *f, const char *value)
-{
-	if (f->tags.count == FILTER_WORDS_MAX) {
-		usage_error("procs", "procs: at most %d times --tag", FILTER_WORDS_MAX);
-		return false;
-	}
-	f->tags.word[f->tags.count++] = value;
-	return true;
-}
-
-static bool set_duration(const char *option, const char *value, int64_t *to)
-{
-	uint64_t ns;
-
-	if (parse_duration_ns(value, &ns) < 0) {
-		usage_error("procs", "procs: %s wants a duration like 250ms, 10s or 2h, not '%s'",
-			    option, value);
-		return false;
-	}
-	*to = (int64_t)(ns / 1000);
-	return true;
-}
-
-static bool set_number(const char *option, const char *value, uint64_t *to)
-{
-	if (parse_u64(value, to) == 0)
-		return true;
-	usage_error("procs", "procs: %s wants a number, not '%s'", option, value);
-	return false;
-}
-
-static bool set_pid(struct proc_filter *f, const char *value)
-{
-	uint64_t pid;
-
-	if (!set_number("--pid", value, &pid))
-		return false;
-	f->pid = pid > INT64_MAX ? INT64_MAX : (int64_t)pid;
-	return true;
-}
-
-static bool set_order(struct proc_filter *f, const char *value)
-{
-	f->order = value;
-	if (proc_order_known(value))
-		return true;
-	usage_error("procs", "procs: there is no order '%s': %s, with - in front descending", value,
-		    proc_orders);
-	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_order(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct procs_options *o = ctx->options;
-	struct proc_filter *f = &o->filter;
 
-	switch (id) {
-	case OPT_EXE:
-		f->exe = value;
-		return true;
-	case OPT_TAG:
-		return set_tag(f, value);
-	case OPT_HOST:
-		f->host = value;
-		return true;
-	case OPT_PID:
-		return set_pid(f, value);
-	case OPT_MIN_CPU:
-		return set_duration("--min-cpu", value, &f->min_cpu);
-	case OPT_MIN_DURATION:
-		return set_duration("--min-duration", value, &f->min_duration);
-	case OPT_FAILED:
-		f->failed = true;
-		return true;
-	case OPT_ORDER:
-		return set_order(f, value);
-	case OPT_LIMIT:
-		return set_number("--limit", value, &f->limit);
-	case OPT_OFFSET:
-		return set_number("--offset", value, &f->offset);
-	case OPT_CSV:
-		o->form = PROC_CSV;
-		return true;
-	case OPTION_JSON:
-		o->form = PROC_JSON;
-		return true;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		return true;
-	default:
-		return true;
-	}
+	o->filter.order = value;
+	return proc_order_known(value);
 }
 
 static const struct option_row rows[] = {
-	{OPT_EXE, 0, "exe", "NAME", "programs of this name"},
-	{OPT_TAG, 't', "tag", "KEY[:VALUE]",
+	{OPT_TEXT, 0, "exe", "NAME", "programs of this name", AT(struct procs_options, filter.exe)},
+	{OPT_LIST, 't', "tag", "KEY[:VALUE]",
 	 "processes with this tag, or with any value of the key; given several times, all must be "
-	 "there"},
-	{OPT_HOST, 0, "host", "NAME", "processes on this host"},
-	{OPT_PID, 'p', "pid", "PID", "programs that ran under this process id"},
-	{OPT_MIN_CPU, 0, "min-cpu", "DURATION", "processes that used so much CPU time or more"},
-	{OPT_MIN_DURATION, 0, "min-duration", "DURATION", "processes that took so long or longer"},
-	{OPT_FAILED, 0, "failed", NULL,
-	 "processes with an exit code other than 0, or ended by a signal"},
-	{OPT_ORDER, 0, "order", "KEY",
+	 "there",
+	 LIST(struct procs_options, filter.tags.word, filter.tags.count)},
+	{OPT_TEXT, 0, "host", "NAME", "processes on this host",
+	 AT(struct procs_options, filter.host)},
+	{OPT_COUNT, 'p', "pid", "PID", "programs that ran under this process id",
+	 AT(struct procs_options, filter.pid), .max = INT64_MAX},
+	{OPT_DURATION, 0, "min-cpu", "DURATION", "processes that used so much CPU time or more",
+	 AT(struct procs_options, filter.min_cpu), .unit_ns = 1000},
+	{OPT_DURATION, 0, "min-duration", "DURATION", "processes that took so long or longer",
+	 AT(struct procs_options, filter.min_duration), .unit_ns = 1000},
+	{OPT_FLAG, 0, "failed", NULL,
+	 "processes with an exit code other than 0, or ended by a signal",
+	 AT(struct procs_options, filter.failed)},
+	{OPT_CALL, 0, "order", "KEY",
 	 "start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, rssmax, pid, depth, "
-	 "children or descendants; with - in front descending"},
-	{OPT_LIMIT, 'n', "limit", "N", "at most so many"},
-	{OPT_OFFSET, 0, "offset", "N", "leave out the first so many"},
-	{OPT_CSV, 0, "csv", NULL, "print CSV"},
-	ROW_JSON,
+	 "children or descendants; with - in front descending",
+	 .call = take_order, .takes = proc_orders},
+	{OPT_COUNT, 'n', "limit", "N", "at most so many", AT(struct procs_options, filter.limit)},
+	{OPT_COUNT, 0, "offset", "N", "leave out the first so many",
+	 AT(struct procs_options, filter.offset)},
+	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct procs_options, form),
+	 .number = PROC_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct procs_options, form),
+	 .number = PROC_JSON},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -210,6 +120,5 @@ const struct command command_procs = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

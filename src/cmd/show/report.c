@@ -12,11 +12,9 @@
 #include "core/text/text.h"
 #include "report/report.h"
 
-enum { OPT_OUTPUT = 1, OPT_FORMAT, OPT_CO2, OPT_TAG };
-
 struct options {
 	const char *output, *tag;
-	const struct format *format; /* NULL: by the name of the output */
+	const char *format; /* NULL: by the name of the output */
 	double co2;
 };
 
@@ -168,7 +166,7 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct options *o = ctx->options;
 	const struct report_options ro = {.co2_g_per_kwh = o->co2, .tag = o->tag};
-	const struct format *f = o->format;
+	const struct format *f = o->format ? format_by_name(o->format) : NULL;
 	_cleanup_store_ struct store *s = NULL;
 	struct report r;
 	int64_t job = 0;
@@ -196,57 +194,34 @@ static int run(struct context *ctx, int argc, char **argv)
 	return e < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static bool set_co2(struct options *o, const char *value)
+static bool take_co2(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
+	struct options *o = ctx->options;
 	char *end;
 	double v = strtod(value, &end);
 
-	if (end == value || *end || !(v >= 0) || !isfinite(v)) {
-		usage_error("report", "report: --co2 wants grams for each kWh, like 380, not '%s'",
-			    value);
+	if (end == value || *end || !(v >= 0) || !isfinite(v))
 		return false;
-	}
 	o->co2 = v;
 	return true;
 }
 
-static bool set(struct context *ctx, int id, const char *value)
+static const char *format_name(size_t i)
 {
-	struct options *o = ctx->options;
-
-	switch (id) {
-	case OPT_OUTPUT:
-		o->output = value;
-		break;
-	case OPT_FORMAT:
-		o->format = format_by_name(value);
-		if (!o->format)
-			usage_error("report", "report: --format is " FORMATS ", not '%s'", value);
-		return o->format;
-	case OPT_CO2:
-		return set_co2(o, value);
-	case OPT_TAG:
-		o->tag = value;
-		break;
-	case OPTION_JSON:
-		o->format = format_by_name("json");
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		break;
-	}
-	return true;
+	return i < ARRAY_SIZE(formats) ? formats[i].name : NULL;
 }
 
 static const struct option_row rows[] = {
-	{OPT_OUTPUT, 'o', "output", "FILE",
-	 "write there, in the form that its name ends in; - is standard output"},
-	{OPT_FORMAT, 'f', "format", "FORM", FORMATS},
-	{OPT_CO2, 0, "co2", "G/KWH", "grams of CO2 for each kWh, to tell what its energy comes to"},
-	{OPT_TAG, 0, "tag", "KEY", "operations are the values of this tag, not all tags together"},
-	ROW_JSON,
+	{OPT_TEXT, 'o', "output", "FILE",
+	 "write there, in the form that its name ends in; - is standard output",
+	 AT(struct options, output)},
+	{OPT_CHOICE, 'f', "format", "FORM", "the form, whatever the name of the file",
+	 AT(struct options, format), .word_at = format_name},
+	{OPT_CALL, 0, "co2", "G/KWH", "grams of CO2 for each kWh, to tell what its energy comes to",
+	 .call = take_co2, .takes = "grams for each kWh, such as 380"},
+	{OPT_TEXT, 0, "tag", "KEY", "operations are the values of this tag, not all tags together",
+	 AT(struct options, tag)},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct options, format), .text = "json"},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -279,6 +254,5 @@ const struct command command_report = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(struct options),
-	.set = set,
 	.run = run,
 };

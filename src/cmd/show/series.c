@@ -8,8 +8,6 @@
 #include "views/job_plot.h"
 #include "views/series_view.h"
 
-enum { OPT_STEP = 1, OPT_RATE, OPT_TOTAL, OPT_PER_HOST, OPT_CSV };
-
 /* ---- command -------------------------------------------------------------------------------- */
 
 /* What is put together is not put together twice, of the job and of its processes. */
@@ -58,67 +56,28 @@ static int run(struct context *ctx, int argc, char **argv)
 	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static bool set_step(struct series_options *o, const char *value)
-{
-	uint64_t ns;
-
-	if (parse_duration_ns(value, &ns) < 0 || ns < 1000 || ns > (uint64_t)INT64_MAX / 4) {
-		usage_error("series",
-			    "series: --step wants a duration like 250ms, 10s or 2h, not "
-			    "'%s'",
-			    value);
-		return false;
-	}
-	o->step_us = (int64_t)(ns / 1000);
-	return true;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct series_options *o = ctx->options;
-
-	switch (id) {
-	case OPT_STEP:
-		return set_step(o, value);
-	case OPT_RATE:
-		o->rate = true;
-		break;
-	case OPT_TOTAL:
-		o->sum = SERIES_TOTAL;
-		break;
-	case OPT_PER_HOST:
-		o->sum = SERIES_PER_HOST;
-		break;
-	case OPT_CSV:
-		o->form = PROC_CSV;
-		break;
-	case OPTION_JSON:
-		o->form = PROC_JSON;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		return series_option_set("series", o, id, value);
-	}
-	return true;
-}
-
 static const struct option_row rows[] = {
 	ROW_METRIC(
+		struct series_options, filter,
 		"values of this metric, with or without its source; * and ? match; several with commas"),
-	ROW_HOST,
-	ROW_ENTITY,
-	ROW_KIND,
-	{OPT_STEP, 's', "step", "TIME",
-	 "in steps of this length: means with extremes, of counters the rate"},
-	{OPT_RATE, 'r', "rate", NULL, "counters as their rate a second"},
-	{OPT_TOTAL, 't', "total", NULL, "the entities of a kind on all hosts as one curve"},
-	{OPT_PER_HOST, 0, "per-host", NULL, "the entities of a kind on a host as one curve"},
-	ROW_SINCE,
-	ROW_UNTIL,
-	{OPT_CSV, 0, "csv", NULL, "print CSV"},
-	ROW_JSON,
+	ROW_HOST(struct series_options, filter),
+	ROW_ENTITY(struct series_options, filter),
+	ROW_KIND(struct series_options, filter),
+	{OPT_DURATION, 's', "step", "TIME",
+	 "in steps of this length: means with extremes, of counters the rate",
+	 AT(struct series_options, step_us), .unit_ns = 1000, RANGE(1000, INT64_MAX / 4)},
+	{OPT_FLAG, 'r', "rate", NULL, "counters as their rate a second",
+	 AT(struct series_options, rate)},
+	{OPT_FIXED, 't', "total", NULL, "the entities of a kind on all hosts as one curve",
+	 AT(struct series_options, sum), .number = SERIES_TOTAL},
+	{OPT_FIXED, 0, "per-host", NULL, "the entities of a kind on a host as one curve",
+	 AT(struct series_options, sum), .number = SERIES_PER_HOST},
+	ROW_SINCE(struct series_options, since_us, has_since),
+	ROW_UNTIL(struct series_options, until_us, has_until),
+	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct series_options, form),
+	 .number = PROC_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct series_options, form),
+	 .number = PROC_JSON},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -152,6 +111,5 @@ const struct command command_series = {
 		    "  plimsoll series ./job -m 'network.*' --rate --json | jq '.[].samples[-1]'\n",
 	.options = rows,
 	.options_size = sizeof(struct series_options),
-	.set = set,
 	.run = run,
 };

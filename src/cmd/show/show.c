@@ -36,22 +36,10 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_CSV = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct show_options *o = ctx->options;
-
-	o->json = o->json || id == OPTION_JSON;
-	o->csv = o->csv || id == OPT_CSV;
-	if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_CSV, 0, "csv", NULL, "print CSV of two columns, name and value"},
-	ROW_JSON,
+	{OPT_FLAG, 0, "csv", NULL, "print CSV of two columns, name and value",
+	 AT(struct show_options, csv)},
+	ROW_JSON(struct show_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -75,6 +63,5 @@ const struct command command_show = {
 		    "  plimsoll show --json 685000 | jq .sums.rchar\n",
 	.options = rows,
 	.options_size = sizeof(struct show_options),
-	.set = set,
 	.run = run,
 };

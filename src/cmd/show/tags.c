@@ -50,23 +50,14 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_CSV = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct tags_options *o = ctx->options;
-
-	if (id == OPTION_JSON)
-		o->form = PROC_JSON;
-	else if (id == OPT_CSV)
-		o->form = PROC_CSV;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_CSV, 0, "csv", NULL, "print CSV"}, ROW_JSON, ROW_DB, ROW_VERBOSE, ROW_QUIET, ROW_END,
+	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct tags_options, form), .number = PROC_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct tags_options, form),
+	 .number = PROC_JSON},
+	ROW_DB,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
 };
 
 const struct command command_tags = {
@@ -83,6 +74,5 @@ const struct command command_tags = {
 		    "  plimsoll tags --json 685000 | jq '.[] | select(.tags.op == \"dmput\")'\n",
 	.options = rows,
 	.options_size = sizeof(struct tags_options),
-	.set = set,
 	.run = run,
 };

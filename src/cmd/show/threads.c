@@ -69,29 +69,13 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_PID = 1, OPT_CSV };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct threads_options *o = ctx->options;
-
-	if (id == OPTION_JSON) {
-		o->form = PROC_JSON;
-	} else if (id == OPT_CSV) {
-		o->form = PROC_CSV;
-	} else if (id == OPTION_DB) {
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	} else if (id == OPT_PID && (parse_i64(value, &o->pid) < 0 || o->pid < 0)) {
-		usage_error("threads", "threads: --pid wants a number, not '%s'", value);
-		return false;
-	}
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_PID, 'p', "pid", "PID", "only threads of this process"},
-	{OPT_CSV, 0, "csv", NULL, "print CSV"},
-	ROW_JSON,
+	{OPT_COUNT, 'p', "pid", "PID", "only threads of this process",
+	 AT(struct threads_options, pid), .max = INT64_MAX},
+	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct threads_options, form),
+	 .number = PROC_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct threads_options, form),
+	 .number = PROC_JSON},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -116,6 +100,5 @@ const struct command command_threads = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

@@ -35,24 +35,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_CSV = 1 };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct timeline_options *o = ctx->options;
-
-	if (id == OPTION_JSON)
-		o->form = PROC_JSON;
-	else if (id == OPT_CSV)
-		o->form = PROC_CSV;
-	else if (id == OPTION_DB)
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_CSV, 0, "csv", NULL, "print the profile as CSV"},
-	ROW_JSON,
+	{OPT_FIXED, 0, "csv", NULL, "print the profile as CSV", AT(struct timeline_options, form),
+	 .number = PROC_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct timeline_options, form),
+	 .number = PROC_JSON},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -75,6 +62,5 @@ const struct command command_timeline = {
 		    "  plimsoll timeline --json 685000 | jq '.profile | max_by(.processes)'\n",
 	.options = rows,
 	.options_size = sizeof(struct timeline_options),
-	.set = set,
 	.run = run,
 };

@@ -43,58 +43,18 @@ static int run(struct context *ctx, int argc, char **argv)
 	return print(ctx->options, s, job) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_ALL = 1, OPT_DEPTH, OPT_MIN_CPU, OPT_WIDE, OPT_CSV };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct tree_options *o = ctx->options;
-	uint64_t ns;
-
-	switch (id) {
-	case OPT_ALL:
-		o->view.all = true;
-		break;
-	case OPT_DEPTH:
-		if (parse_u64(value, &o->view.depth) < 0) {
-			usage_error("tree", "tree: --depth wants a number, not '%s'", value);
-			return false;
-		}
-		break;
-	case OPT_MIN_CPU:
-		if (parse_duration_ns(value, &ns) < 0) {
-			usage_error("tree",
-				    "tree: --min-cpu wants a duration like 250ms or 10s, not '%s'",
-				    value);
-			return false;
-		}
-		o->view.min_cpu = (int64_t)(ns / 1000);
-		break;
-	case OPT_WIDE:
-		o->view.wide = true;
-		break;
-	case OPT_CSV:
-		o->csv = true;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPTION_DB:
-		config_set(&ctx->config, SETTING_DB, value, "flag --db");
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
 static const struct option_row rows[] = {
-	{OPT_ALL, 'a', "all", NULL, "every process on a line of its own"},
-	{OPT_DEPTH, 0, "depth", "N", "only so many levels below the first"},
-	{OPT_MIN_CPU, 0, "min-cpu", "DURATION",
-	 "only processes that used so much CPU time with all below them"},
-	{OPT_WIDE, 'w', "wide", NULL, "do not cut lines"},
-	{OPT_CSV, 0, "csv", NULL, "print CSV, one process a line with its depth"},
-	ROW_JSON,
+	{OPT_FLAG, 'a', "all", NULL, "every process on a line of its own",
+	 AT(struct tree_options, view.all)},
+	{OPT_COUNT, 0, "depth", "N", "only so many levels below the first",
+	 AT(struct tree_options, view.depth)},
+	{OPT_DURATION, 0, "min-cpu", "DURATION",
+	 "only processes that used so much CPU time with all below them",
+	 AT(struct tree_options, view.min_cpu), .unit_ns = 1000},
+	{OPT_FLAG, 'w', "wide", NULL, "do not cut lines", AT(struct tree_options, view.wide)},
+	{OPT_FLAG, 0, "csv", NULL, "print CSV, one process a line with its depth",
+	 AT(struct tree_options, csv)},
+	ROW_JSON(struct tree_options),
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -125,6 +85,5 @@ const struct command command_tree = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

@@ -7,39 +7,16 @@
 
 struct options {
 	struct collect_options collect;
-	char *texts[8]; /* settings that were split */
+	char *texts[2]; /* settings that were split */
 	size_t text_count;
-};
-
-enum {
-	OPT_BIND = 1,
-	OPT_BIND_COLMET,
-	OPT_SINK,
-	OPT_FORWARD,
-	OPT_SERVER_KEY,
-	OPT_LOG,
-	OPT_LOG_LIMIT,
-	OPT_KEYS,
-	OPT_ALLOW,
-	OPT_INSECURE,
-	OPT_PEER,
-	OPT_CONNECTIONS,
-	OPT_CREDENTIALS,
-	OPT_NO_CHECK,
-	OPT_PREFIX,
-	OPT_LEVEL,
-	OPT_ROLLOVER_SIZE,
-	OPT_ROLLOVER_TIME,
-	OPT_COMMIT,
-	OPT_STATUS,
-	OPT_RESEND,
 };
 
 /* ---- values, from options and from settings ---------------------------------------------------
  */
 
-static bool add_sink(struct collect_options *o, const char *value, const char *what)
+static bool take_sink(struct context *ctx, const char *value, struct strbuf *why)
 {
+	struct collect_options *o = &((struct options *)ctx->options)->collect;
 	_cleanup_strbuf_ struct strbuf known = STRBUF_INIT;
 	size_t kind = strcspn(value, ":");
 
@@ -47,7 +24,7 @@ static bool add_sink(struct collect_options *o, const char *value, const char *w
 		if (strlen((*f)->name) == kind && !strncmp(value, (*f)->name, kind) &&
 		    value[kind] == ':' && value[kind + 1]) {
 			if (o->sink_count == COLLECT_SINKS_MAX) {
-				usage_error("collect", "more than %d sinks", COLLECT_SINKS_MAX);
+				strbuf_addf(why, "more than %d sinks", COLLECT_SINKS_MAX);
 				return false;
 			}
 			o->sinks[o->sink_count++] = value;
@@ -56,207 +33,118 @@ static bool add_sink(struct collect_options *o, const char *value, const char *w
 		strbuf_addf(&known, "%s%s:%s", known.len ? ", " : "", (*f)->name, (*f)->target);
 	}
 	_cleanup_free_ char *shown = sink_shown(value);
-	usage_error("collect", "%s takes KIND:TARGET (%s), not '%s'", what, known.buf, shown);
+	strbuf_addf(why, "'%s' is not KIND:TARGET (%s)", shown, known.buf);
 	return false;
 }
 
-static bool add_peer(struct collect_options *o, const char *value, const char *what)
-{
-	(void)what;
-	if (o->peer_count == COLLECT_PEERS_MAX) {
-		usage_error("collect", "more than %d peers", COLLECT_PEERS_MAX);
-		return false;
-	}
-	o->peers[o->peer_count++] = value;
-	return true;
-}
-
-static bool set_size(uint64_t *to, const char *value, const char *what)
-{
-	if (parse_size(value, to) == 0)
-		return true;
-	usage_error("collect", "%s wants a size such as 500M or 2G, not '%s'", what, value);
-	return false;
-}
-
-static bool set_time(uint64_t *to, const char *value, uint64_t least, const char *what)
-{
-	if (parse_duration_ns(value, to) == 0 && *to >= least)
-		return true;
-	usage_error("collect", "%s wants a time such as 5s or 1h, not '%s'", what, value);
-	return false;
-}
-
-static bool set_connections(struct collect_options *o, const char *value, const char *what)
-{
-	uint64_t v;
-
-	if (parse_u64(value, &v) < 0 || !v || v > UINT32_MAX) {
-		usage_error("collect", "%s wants a number such as 5000, not '%s'", what, value);
-		return false;
-	}
-	o->connections = (size_t)v;
-	return true;
-}
-
-static bool set_level(struct collect_options *o, const char *value, const char *what)
-{
-	uint64_t v;
-
-	if (parse_u64(value, &v) < 0 || v > 9) {
-		usage_error("collect", "%s wants a number from 0 to 9, not '%s'", what, value);
-		return false;
-	}
-	o->feed.level = (int)v;
-	return true;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
+static bool take_bind_colmet(struct context *ctx, const char *value, struct strbuf *why)
 {
 	struct options *all = ctx->options;
-	struct collect_options *o = &all->collect;
-	const struct {
-		int id;
-		const char **to;
-	} texts[] = {
-		{OPT_BIND, &o->bind},
-		{OPT_BIND_COLMET, collect_bind_of(o, SETTING_COLLECT_BIND_COLMET)},
-		{OPT_FORWARD, &o->forward},
-		{OPT_SERVER_KEY, &o->server_key},
-		{OPT_LOG, &o->log},
-		{OPT_KEYS, &o->keys},
-		{OPT_ALLOW, &o->allow},
-		{OPT_CREDENTIALS, &o->feed.user_file},
-		{OPT_PREFIX, &o->feed.prefix},
-	};
+	const char **to = collect_bind_of(&all->collect, SETTING_COLLECT_BIND_COLMET);
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (texts[i].id == id && !texts[i].to)
-			return !usage_error("collect", "'%s': this build has no such protocol",
-					    value);
-		else if (texts[i].id == id)
-			*texts[i].to = value;
-	switch (id) {
-	case OPT_SINK:
-		return add_sink(o, value, "--sink");
-	case OPT_PEER:
-		return add_peer(o, value, "--peer");
-	case OPT_LOG_LIMIT:
-		return set_size(&o->log_limit, value, "--log-limit");
-	case OPT_ROLLOVER_SIZE:
-		return set_size(&o->feed.rollover_bytes, value, "--rollover-size");
-	case OPT_ROLLOVER_TIME:
-		return set_time(&o->feed.rollover_ns, value, 1000000000, "--rollover-time");
-	case OPT_COMMIT:
-		return set_time(&o->commit_ns, value, 1000000, "--commit");
-	case OPT_CONNECTIONS:
-		return set_connections(o, value, "--connections");
-	case OPT_LEVEL:
-		return set_level(o, value, "--level");
-	case OPT_INSECURE:
-		o->insecure = true;
-		break;
-	case OPT_NO_CHECK:
-		o->feed.no_check_certificates = true;
-		break;
-	case OPT_STATUS:
-		o->status = true;
-		break;
-	case OPT_RESEND:
-		o->resend = true;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	default:
-		break;
-	}
-	return true;
+	if (to)
+		*to = value;
+	else
+		strbuf_addf(why, "'%s': this build has no such protocol", value);
+	return to != NULL;
 }
+
+static const struct option_row rows[] = {
+	{OPT_TEXT, 0, "bind", "URI", "take batches from nodes here, tcp://*:5558",
+	 AT(struct options, collect.bind), .setting = SETTING_COLLECT_BIND},
+	{OPT_CALL, 0, "bind-colmet", "URI", "take messages of colmet's nodes here, tcp://*:5556",
+	 .call = take_bind_colmet},
+	{OPT_CALL, 's', "sink", "KIND:TARGET", "where data goes; may be given several times",
+	 .call = take_sink},
+	{OPT_TEXT, 0, "forward", "URI", "send every batch on to another collector",
+	 AT(struct options, collect.forward), .setting = SETTING_COLLECT_FORWARD},
+	{OPT_TEXT, 0, "server-key", "KEY", "its public key", AT(struct options, collect.server_key),
+	 .setting = SETTING_COLLECT_SERVER_KEY},
+	{OPT_TEXT, 0, "log", "DIR", "directory of the log and of what sinks have of it",
+	 AT(struct options, collect.log)},
+	{OPT_SIZE, 0, "log-limit", "SIZE", "take no more while the log is as large as this; none",
+	 AT(struct options, collect.log_limit), .setting = SETTING_COLLECT_LOG_LIMIT},
+	{OPT_TEXT, 0, "keys", "FILE", "the collector's keys (`plimsoll keys`)",
+	 AT(struct options, collect.keys), .setting = SETTING_COLLECT_KEYS},
+	{OPT_TEXT, 0, "allow", "FILE", "public keys of the nodes that may send",
+	 AT(struct options, collect.allow), .setting = SETTING_COLLECT_ALLOW},
+	{OPT_FLAG, 0, "insecure", NULL, "take batches from other hosts without encryption",
+	 AT(struct options, collect.insecure), .setting = SETTING_COLLECT_INSECURE},
+	{OPT_LIST, 0, "peer", "ADDRESS",
+	 "without keys: take data from this address only; may be given several times",
+	 LIST(struct options, collect.peers, collect.peer_count)},
+	{OPT_COUNT, 0, "connections", "N",
+	 "at most so many at once, a quarter of them from one address; what open files allow",
+	 AT(struct options, collect.connections), RANGE(1, UINT32_MAX),
+	 .setting = SETTING_COLLECT_CONNECTIONS},
+	{OPT_TEXT, 0, "credentials", "FILE", "\"user:password\" for sinks that want one",
+	 AT(struct options, collect.feed.user_file), .setting = SETTING_COLLECT_CREDENTIALS},
+	{OPT_FLAG, 0, "no-check-certificates", NULL, "of servers that sinks speak to",
+	 AT(struct options, collect.feed.no_check_certificates)},
+	{OPT_TEXT, 0, "prefix", "TEXT", "of the names of indices and tables",
+	 AT(struct options, collect.feed.prefix), .setting = SETTING_COLLECT_PREFIX},
+	{OPT_COUNT, 0, "level", "N", "of compression of sinks that have it",
+	 AT(struct options, collect.feed.level), RANGE(0, 9), .setting = SETTING_COLLECT_LEVEL},
+	{OPT_SIZE, 0, "rollover-size", "SIZE", "begin another file beyond this",
+	 AT(struct options, collect.feed.rollover_bytes), .setting = SETTING_COLLECT_ROLLOVER_SIZE},
+	{OPT_DURATION, 0, "rollover-time", "TIME", "and after this",
+	 AT(struct options, collect.feed.rollover_ns), .min = SECONDS,
+	 .setting = SETTING_COLLECT_ROLLOVER_TIME},
+	{OPT_DURATION, 0, "commit", "TIME",
+	 "how long a sink may hold data back to write more at once; each sink's own",
+	 AT(struct options, collect.commit_ns), .min = MS, .setting = SETTING_COLLECT_COMMIT},
+	{OPT_FLAG, 0, "status", NULL, "show what the collector with this --log does",
+	 AT(struct options, collect.status)},
+	{OPT_FLAG, 0, "resend", NULL,
+	 "send what sinks have refused to them again, while no collector runs, and end",
+	 AT(struct options, collect.resend)},
+	{OPT_FLAG, 0, "json", NULL, "print JSON", AT(struct options, collect.json)},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
 
 /* ---- settings, where no option said anything --------------------------------------------------
  */
 
-/* The words of a setting, to be freed with the options. */
-static bool each_word(struct context *ctx, enum setting_id id,
-		      bool (*add)(struct collect_options *o, const char *value, const char *what))
+/* The words of a setting as values of an option, to be freed with the options. */
+static bool each_word(struct context *ctx, enum setting_id id, const char *option)
 {
 	struct options *all = ctx->options;
 	const char *value = config_get(&ctx->config, id);
+	const struct option_row *o = rows;
 	char *save = NULL;
 
 	if (!*value)
 		return true;
+	while (strcmp(o->name, option) != 0)
+		o++;
 	char *text = all->texts[all->text_count++] = xstrdup(value);
 	for (char *w = strtok_r(text, " \t,", &save); w; w = strtok_r(NULL, " \t,", &save))
-		if (!add(&all->collect, w, settings[id].name))
+		if (!option_take(o, "collect", settings[id].name, ctx, w))
 			return false;
 	return true;
-}
-
-static bool is_yes(const struct context *ctx, enum setting_id id)
-{
-	const char *value = config_get(&ctx->config, id);
-
-	return !strcmp(value, "yes") || !strcmp(value, "true") || !strcmp(value, "1");
 }
 
 static bool use_settings(struct context *ctx)
 {
 	struct options *all = ctx->options;
 	struct collect_options *o = &all->collect;
-	const struct {
-		enum setting_id id;
-		const char **to;
-	} texts[] = {
-		{SETTING_COLLECT_BIND, &o->bind},
-		{SETTING_COLLECT_FORWARD, &o->forward},
-		{SETTING_COLLECT_SERVER_KEY, &o->server_key},
-		{SETTING_COLLECT_KEYS, &o->keys},
-		{SETTING_COLLECT_ALLOW, &o->allow},
-		{SETTING_COLLECT_CREDENTIALS, &o->feed.user_file},
-		{SETTING_COLLECT_PREFIX, &o->feed.prefix},
-	};
-	const char *limit = config_get(&ctx->config, SETTING_COLLECT_LOG_LIMIT);
-	const char *level = config_get(&ctx->config, SETTING_COLLECT_LEVEL);
-	const char *size = config_get(&ctx->config, SETTING_COLLECT_ROLLOVER_SIZE);
-	const char *time = config_get(&ctx->config, SETTING_COLLECT_ROLLOVER_TIME);
+	const char *check = config_get(&ctx->config, SETTING_COLLECT_CHECK_CERTIFICATES);
 
 	/* an address that was said is not joined by others of a file */
 	bool ports = o->bind || collect_binds_others(o);
+	if (ports)
+		config_set(&ctx->config, SETTING_COLLECT_BIND, "", "flag");
 	for (size_t i = 0; !ports && collector_protocols[i]; i++) {
 		const char *value = config_get(&ctx->config, collector_protocols[i]->address);
 
 		o->binds[i] = *value ? value : NULL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		const char *value = config_get(&ctx->config, texts[i].id);
-
-		if (!*texts[i].to && *value && !(ports && i == 0))
-			*texts[i].to = value;
-	}
-	o->insecure = o->insecure || is_yes(ctx, SETTING_COLLECT_INSECURE);
-	o->feed.no_check_certificates =
-		o->feed.no_check_certificates || !is_yes(ctx, SETTING_COLLECT_CHECK_CERTIFICATES);
-	if (!o->log_limit && *limit && !set_size(&o->log_limit, limit, "collect_log_limit"))
-		return false;
-	if (o->feed.level < 0 && *level && !set_level(o, level, "collect_level"))
-		return false;
-	if (!o->feed.rollover_bytes && *size &&
-	    !set_size(&o->feed.rollover_bytes, size, "collect_rollover_size"))
-		return false;
-	if (!o->feed.rollover_ns && *time &&
-	    !set_time(&o->feed.rollover_ns, time, 1000000000, "collect_rollover_time"))
-		return false;
-	const char *connections = config_get(&ctx->config, SETTING_COLLECT_CONNECTIONS);
-	if (!o->connections && *connections &&
-	    !set_connections(o, connections, "collect_connections"))
-		return false;
-	const char *commit = config_get(&ctx->config, SETTING_COLLECT_COMMIT);
-	if (!o->commit_ns && *commit && !set_time(&o->commit_ns, commit, 1000000, "collect_commit"))
-		return false;
-	return (o->sink_count || o->forward || each_word(ctx, SETTING_COLLECT_SINKS, add_sink)) &&
-	       (o->peer_count || each_word(ctx, SETTING_COLLECT_PEERS, add_peer));
+	o->feed.no_check_certificates = o->feed.no_check_certificates || !option_is_yes(check);
+	return options_use_settings(rows, "collect", ctx) &&
+	       (o->sink_count || o->forward || each_word(ctx, SETTING_COLLECT_SINKS, "sink")) &&
+	       (o->peer_count || each_word(ctx, SETTING_COLLECT_PEERS, "peer"));
 }
 
 static int checked(struct context *ctx)
@@ -293,40 +181,6 @@ static int run(struct context *ctx, int argc, char **argv)
 		free(all->texts[i]);
 	return status;
 }
-
-static const struct option_row rows[] = {
-	{OPT_BIND, 0, "bind", "URI", "take batches from nodes here, tcp://*:5558"},
-	{OPT_BIND_COLMET, 0, "bind-colmet", "URI",
-	 "take messages of colmet's nodes here, tcp://*:5556"},
-	{OPT_SINK, 's', "sink", "KIND:TARGET", "where data goes; may be given several times"},
-	{OPT_FORWARD, 0, "forward", "URI", "send every batch on to another collector"},
-	{OPT_SERVER_KEY, 0, "server-key", "KEY", "its public key"},
-	{OPT_LOG, 0, "log", "DIR", "directory of the log and of what sinks have of it"},
-	{OPT_LOG_LIMIT, 0, "log-limit", "SIZE",
-	 "take no more while the log is as large as this; none"},
-	{OPT_KEYS, 0, "keys", "FILE", "the collector's keys (`plimsoll keys`)"},
-	{OPT_ALLOW, 0, "allow", "FILE", "public keys of the nodes that may send"},
-	{OPT_INSECURE, 0, "insecure", NULL, "take batches from other hosts without encryption"},
-	{OPT_PEER, 0, "peer", "ADDRESS",
-	 "without keys: take data from this address only; may be given several times"},
-	{OPT_CONNECTIONS, 0, "connections", "N",
-	 "at most so many at once, a quarter of them from one address; what open files allow"},
-	{OPT_CREDENTIALS, 0, "credentials", "FILE", "\"user:password\" for sinks that want one"},
-	{OPT_NO_CHECK, 0, "no-check-certificates", NULL, "of servers that sinks speak to"},
-	{OPT_PREFIX, 0, "prefix", "TEXT", "of the names of indices and tables"},
-	{OPT_LEVEL, 0, "level", "N", "of compression of sinks that have it, 0 to 9"},
-	{OPT_ROLLOVER_SIZE, 0, "rollover-size", "SIZE", "begin another file beyond this"},
-	{OPT_ROLLOVER_TIME, 0, "rollover-time", "TIME", "and after this"},
-	{OPT_COMMIT, 0, "commit", "TIME",
-	 "how long a sink may hold data back to write more at once; each sink's own"},
-	{OPT_STATUS, 0, "status", NULL, "show what the collector with this --log does"},
-	{OPT_RESEND, 0, "resend", NULL,
-	 "send what sinks have refused to them again, while no collector runs, and end"},
-	ROW_JSON,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
-};
 
 static const struct options defaults = {.collect.feed.level = -1};
 
@@ -371,6 +225,5 @@ const struct command command_collect = {
 	.options = rows,
 	.defaults = &defaults,
 	.options_size = sizeof(defaults),
-	.set = set,
 	.run = run,
 };

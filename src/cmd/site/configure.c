@@ -19,45 +19,6 @@ struct options {
 	const char *keys, *server_key;
 };
 
-enum { OPT_PERIOD = 1, OPT_METRICS, OPT_SOURCES, OPT_SHOW, OPT_TIMEOUT, OPT_KEYS, OPT_SERVER_KEY };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct options *o = ctx->options;
-
-	switch (id) {
-	case OPT_PERIOD:
-		o->change.period = value;
-		break;
-	case OPT_METRICS:
-		o->change.metrics = value;
-		break;
-	case OPT_SOURCES:
-		o->change.sources = value;
-		break;
-	case OPT_SHOW:
-		o->show = true;
-		break;
-	case OPT_KEYS:
-		o->keys = value;
-		break;
-	case OPT_SERVER_KEY:
-		o->server_key = value;
-		break;
-	case OPTION_JSON:
-		o->json = true;
-		break;
-	case OPT_TIMEOUT:
-		if (parse_duration_ns(value, &o->timeout_ns) == 0 && o->timeout_ns)
-			break;
-		usage_error("configure", "--timeout takes a time such as 5s, not '%s'", value);
-		return false;
-	default:
-		break;
-	}
-	return true;
-}
-
 /* Which daemon it is: after an upgrade the old one may still run. */
 static void print_daemon(const struct value *v)
 {
@@ -223,23 +184,28 @@ const struct command command_configure = {
 		    "  more often, and less of it\n",
 	.options =
 		(const struct option_row[]){
-			{OPT_PERIOD, 'i', "period", "TIME", "time between samples"},
-			{OPT_METRICS, 'm', "metrics", "LIST",
-			 "metrics that are sent, names or SOURCE.PATTERN; '' for all"},
-			{OPT_SOURCES, 's', "sources", "LIST",
-			 "sources, NAME[=OPTION][@PERIOD] with blanks between; '' for the usual"},
-			{OPT_SHOW, 0, "show", NULL, "change nothing, print what is in force"},
-			{OPT_TIMEOUT, 0, "timeout", "TIME", "how long to wait for the answer; 10s"},
-			{OPT_KEYS, 0, "keys", "FILE", "keys for an address of TCP"},
-			{OPT_SERVER_KEY, 0, "server-key", "KEY",
-			 "public key of the node; that of --keys"},
-			ROW_JSON,
+			{OPT_TEXT, 'i', "period", "TIME", "time between samples",
+			 AT(struct options, change.period)},
+			{OPT_TEXT, 'm', "metrics", "LIST",
+			 "metrics that are sent, names or SOURCE.PATTERN; '' for all",
+			 AT(struct options, change.metrics)},
+			{OPT_TEXT, 's', "sources", "LIST",
+			 "sources, NAME[=OPTION][@PERIOD] with blanks between; '' for the usual",
+			 AT(struct options, change.sources)},
+			{OPT_FLAG, 0, "show", NULL, "change nothing, print what is in force",
+			 AT(struct options, show)},
+			{OPT_DURATION, 0, "timeout", "TIME", "how long to wait for the answer; 10s",
+			 AT(struct options, timeout_ns), .min = 1},
+			{OPT_TEXT, 0, "keys", "FILE", "keys for an address of TCP",
+			 AT(struct options, keys)},
+			{OPT_TEXT, 0, "server-key", "KEY", "public key of the node; that of --keys",
+			 AT(struct options, server_key)},
+			ROW_JSON(struct options),
 			ROW_VERBOSE,
 			ROW_QUIET,
 			ROW_END,
 		},
 	.defaults = &(const struct options){.timeout_ns = PATIENCE_NS},
 	.options_size = sizeof(struct options),
-	.set = set,
 	.run = run,
 };

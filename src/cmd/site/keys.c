@@ -19,19 +19,6 @@ struct keys_options {
 
 #define FILE_MAX ((size_t)16 << 20)
 
-enum { OPT_OUTPUT = 1, OPT_REVOKED };
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct keys_options *o = ctx->options;
-
-	o->json |= id == OPTION_JSON;
-	o->revoked |= id == OPT_REVOKED;
-	if (id == OPT_OUTPUT)
-		o->file = value;
-	return true;
-}
-
 static int show_public(const char *key, const char *file, bool json)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -327,10 +314,11 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_OUTPUT, 'o', "output", "FILE",
-	 "of new: write the pair there, and print its public key"},
-	{OPT_REVOKED, 0, "revoked", NULL, "of list: the keys that were revoked, and when"},
-	ROW_JSON,
+	{OPT_TEXT, 'o', "output", "FILE", "of new: write the pair there, and print its public key",
+	 AT(struct keys_options, file)},
+	{OPT_FLAG, 0, "revoked", NULL, "of list: the keys that were revoked, and when",
+	 AT(struct keys_options, revoked)},
+	ROW_JSON(struct keys_options),
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -363,6 +351,5 @@ const struct command command_keys = {
 		"  plimsoll keys revoke /etc/plimsoll/allowed node17\n",
 	.options = rows,
 	.options_size = sizeof(struct keys_options),
-	.set = set,
 	.run = run,
 };

@@ -5,149 +5,50 @@
 #include "cmd/command.h"
 #include "node/node.h"
 #include "node/node_protocol.h"
-
-#define FLAGS_MAX 256
-
-/* Flags as they were said: they are put on top of settings that are read again. */
-struct flag {
-	enum setting_id id;
-	const char *value;
-	bool list;
-};
+#include "node/node_settings.h"
 
 struct options {
 	struct node_options node;
-	struct flag flags[FLAGS_MAX];
-	size_t flag_count;
 	const struct node_protocol *wire; /* NULL: the native one */
 };
 
-enum {
-	OPT_CONNECT = 1,
-	OPT_OUTPUT,
-	OPT_WIRE,
-	OPT_INTERVAL,
-	OPT_SOURCE,
-	OPT_METRICS,
-	OPT_ROOT,
-	OPT_GROUP,
-	OPT_PATTERN,
-	OPT_JOB,
-	OPT_CONTAINERS,
-	OPT_PER_PROCESS,
-	OPT_NO_BPF,
-	OPT_SPOOL,
-	OPT_SPOOL_LIMIT,
-	OPT_BATCH,
-	OPT_KEYS,
-	OPT_SERVER_KEY,
-	OPT_INSECURE,
-	OPT_CONTROL,
-	OPT_ALLOW,
-	OPT_COLMET_CONFIG,
-	OPT_PROMETHEUS,
-	OPT_NAME,
-	OPT_BUDGET,
-	OPT_ONCE,
-};
-
-/* Options that are settings: value NULL where the option takes one itself. */
-static const struct {
-	int id;
-	enum setting_id setting;
-	const char *value;
-	bool list;
-} settings_of[] = {
-	{OPT_CONNECT, SETTING_NODE_CONNECT, NULL, false},
-	{OPT_OUTPUT, SETTING_NODE_OUTPUT, NULL, false},
-	{OPT_INTERVAL, SETTING_NODE_PERIOD, NULL, false},
-	{OPT_SOURCE, SETTING_NODE_SOURCES, NULL, true},
-	{OPT_METRICS, SETTING_NODE_METRICS, NULL, true},
-	{OPT_ROOT, SETTING_NODE_CGROUP_ROOTS, NULL, true},
-	{OPT_GROUP, SETTING_NODE_GROUPS, NULL, true},
-	{OPT_PATTERN, SETTING_NODE_PATTERNS, NULL, true},
-	{OPT_JOB, SETTING_NODE_JOBS, NULL, true},
-	{OPT_CONTAINERS, SETTING_NODE_CONTAINERS, "yes", false},
-	{OPT_PER_PROCESS, SETTING_NODE_PER_PROCESS, "yes", false},
-	{OPT_NO_BPF, SETTING_NODE_BPF, "no", false},
-	{OPT_SPOOL, SETTING_NODE_SPOOL, NULL, false},
-	{OPT_SPOOL_LIMIT, SETTING_NODE_SPOOL_LIMIT, NULL, false},
-	{OPT_BATCH, SETTING_NODE_BATCH, NULL, false},
-	{OPT_KEYS, SETTING_NODE_KEYS, NULL, false},
-	{OPT_SERVER_KEY, SETTING_NODE_SERVER_KEY, NULL, false},
-	{OPT_INSECURE, SETTING_NODE_INSECURE, "yes", false},
-	{OPT_CONTROL, SETTING_NODE_CONTROL, NULL, false},
-	{OPT_ALLOW, SETTING_NODE_ALLOW, NULL, true},
-	{OPT_COLMET_CONFIG, SETTING_NODE_COLMET_CONFIG, NULL, false},
-	{OPT_PROMETHEUS, SETTING_NODE_PROMETHEUS, NULL, false},
-	{OPT_NAME, SETTING_NODE_NAME, NULL, false},
-	{OPT_BUDGET, SETTING_NODE_BUDGET, NULL, false},
-};
-
-static void put_flag(struct config *c, const struct flag *f)
+/* The settings that options have set: they are put on top of settings that are read again. */
+static void copy_flags(struct config *to, const struct config *from)
 {
-	if (f->list)
-		node_list_add(c, f->id, f->value, "flag");
-	else
-		config_set(c, f->id, f->value, "flag");
-}
-
-static bool add_flag(struct context *ctx, enum setting_id id, const char *value, bool list)
-{
-	struct options *o = ctx->options;
-
-	if (o->flag_count == FLAGS_MAX) {
-		usage_error("node", "node: more than %d options", FLAGS_MAX);
-		return false;
-	}
-	o->flags[o->flag_count] = (struct flag){id, value, list};
-	put_flag(&ctx->config, &o->flags[o->flag_count++]);
-	return true;
+	for (int i = 0; i < SETTING_COUNT; i++)
+		if (from->origin[i] && str_prefix(from->origin[i], "flag"))
+			config_set(to, (enum setting_id)i, from->value[i], from->origin[i]);
 }
 
 static void put_flags(void *user, struct config *c)
 {
-	const struct options *o = user;
-
-	for (size_t i = 0; i < o->flag_count; i++)
-		put_flag(c, &o->flags[i]);
+	copy_flags(c, user);
 }
 
-static bool set_wire(struct options *o, const char *value)
+static bool take_wire(struct context *ctx, const char *value, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+	struct options *o = ctx->options;
 
 	o->wire = node_protocol_find(value);
 	if (o->wire || !strcmp(value, "native"))
 		return true;
+	strbuf_addstr(why, "it takes native");
 	for (size_t i = 0; node_protocols[i]; i++)
-		strbuf_addf(&names, "%s%s", node_protocols[i + 1] ? ", " : " or ",
+		strbuf_addf(why, "%s%s", node_protocols[i + 1] ? ", " : " or ",
 			    node_protocols[i]->name);
-	usage_error("node", "node: --wire takes native%s, not '%s'", names.buf, value);
+	strbuf_addf(why, ", not '%s'", value);
 	return false;
-}
-
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct options *o = ctx->options;
-
-	for (size_t i = 0; i < ARRAY_SIZE(settings_of); i++)
-		if (settings_of[i].id == id)
-			return add_flag(ctx, settings_of[i].setting,
-					settings_of[i].value ? settings_of[i].value : value,
-					settings_of[i].list);
-	if (id == OPT_ONCE)
-		o->node.once = true;
-	return id != OPT_WIRE || set_wire(o, value);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct options *o = ctx->options;
+	_cleanup_(config_release) struct config flags = {0};
 
 	if (argc > (o->wire ? 1 : 0))
 		return usage_error("node", "node has no use for the argument '%s'",
 				   argv[o->wire ? 1 : 0]);
+	copy_flags(&flags, &ctx->config);
 	/* without an address of its own, --wire says what is spoken at that of --connect */
 	if (o->wire) {
 		_cleanup_free_ char *uri =
@@ -163,49 +64,75 @@ static int run(struct context *ctx, int argc, char **argv)
 	}
 	o->node.root = "";
 	o->node.flags = put_flags;
-	o->node.flags_user = o;
+	o->node.flags_user = &flags;
 	return do_node(ctx, &o->node);
 }
 
 static const struct option_row rows[] = {
-	{OPT_CONNECT, 0, "connect", "URI", "collector that gets the samples, tcp://HOST:PORT"},
-	{OPT_OUTPUT, 'o', "output", "FILE", "sample file that they are appended to"},
-	{OPT_WIRE, 0, "wire", "FORM",
-	 "colmet: its records, to the address behind it or to that of --connect; native"},
-	{OPT_INTERVAL, 'i', "interval", "PERIOD", "time between samples, 10ms or more; 5s"},
-	{OPT_SOURCE, 's', "source", "NAME[=OPTION][@PERIOD]",
-	 "sample these sources only; may be given several times"},
-	{OPT_METRICS, 0, "metrics", "LIST",
-	 "send these metrics only: names, or SOURCE.NAME with * and ?"},
-	{OPT_ROOT, 0, "cgroup-root", "DIR",
-	 "look for jobs below this directory of control groups; may be given several times"},
-	{OPT_GROUP, 0, "cgroup", "DIR",
+	{OPT_SETTING, 0, "connect", "URI", "collector that gets the samples, tcp://HOST:PORT",
+	 .setting = SETTING_NODE_CONNECT},
+	{OPT_SETTING, 'o', "output", "FILE", "sample file that they are appended to",
+	 .setting = SETTING_NODE_OUTPUT},
+	{OPT_CALL, 0, "wire", "FORM",
+	 "colmet: its records, to the address behind it or to that of --connect; native",
+	 .call = take_wire},
+	{OPT_SETTING, 'i', "interval", "PERIOD", "time between samples, 10ms or more; 5s",
+	 .setting = SETTING_NODE_PERIOD},
+	{OPT_SETTING, 's', "source", "NAME[=OPTION][@PERIOD]",
+	 "sample these sources only; may be given several times", .setting = SETTING_NODE_SOURCES,
+	 .put = node_list_add},
+	{OPT_SETTING, 0, "metrics", "LIST",
+	 "send these metrics only: names, or SOURCE.NAME with * and ?",
+	 .setting = SETTING_NODE_METRICS, .put = node_list_add},
+	{OPT_SETTING, 0, "cgroup-root", "DIR",
+	 "look for jobs below this directory of control groups; may be given several times",
+	 .setting = SETTING_NODE_CGROUP_ROOTS, .put = node_list_add},
+	{OPT_SETTING, 0, "cgroup", "DIR",
 	 "this control group is a job, whatever its name, besides those that are found; may be "
-	 "given several times"},
-	{OPT_PATTERN, 0, "pattern", "REGEX",
-	 "paths below it that are jobs; the first parenthesis is the id"},
-	{OPT_JOB, 'j', "job", "ID", "this job only; may be given several times"},
-	{OPT_CONTAINERS, 0, "containers", NULL, "Kubernetes pods and containers are jobs, too"},
-	{OPT_PER_PROCESS, 0, "per-process", NULL, "curves of every process of every job"},
-	{OPT_NO_BPF, 0, "no-bpf", NULL,
-	 "load no program into the kernel that tells whose a task was"},
-	{OPT_SPOOL, 0, "spool", "DIR", "keep what the collector has not acknowledged here"},
-	{OPT_SPOOL_LIMIT, 0, "spool-limit", "SIZE", "and drop the oldest beyond this; 256M"},
-	{OPT_BATCH, 0, "batch", "TIME", "how often a batch is sent; 10s"},
-	{OPT_KEYS, 0, "keys", "FILE", "the node's keys (`plimsoll keys`)"},
-	{OPT_SERVER_KEY, 0, "server-key", "KEY", "public key of the collector"},
-	{OPT_INSECURE, 0, "insecure", NULL, "send to another host without encryption"},
-	{OPT_CONTROL, 0, "control", "URI",
-	 "address for `plimsoll configure`; a socket in the runtime directory; off: none"},
-	{OPT_ALLOW, 0, "allow", "KEY",
-	 "public key that may configure besides the node's own; may be given several times"},
-	{OPT_COLMET_CONFIG, 0, "colmet-config", "URI",
-	 "take colmet's own configuration messages here, tcp://127.0.0.1:5557"},
-	{OPT_PROMETHEUS, 0, "prometheus", "ADDR", "newest values for Prometheus, HOST:PORT"},
-	{OPT_NAME, 'N', "name", "HOST", "name of this node instead of the host's"},
-	{OPT_BUDGET, 0, "budget", "SHARE",
-	 "share of one CPU before sampling becomes less frequent; 5%"},
-	{OPT_ONCE, 0, "once", NULL, "take one sample, deliver it and end"},
+	 "given several times",
+	 .setting = SETTING_NODE_GROUPS, .put = node_list_add},
+	{OPT_SETTING, 0, "pattern", "REGEX",
+	 "paths below it that are jobs; the first parenthesis is the id",
+	 .setting = SETTING_NODE_PATTERNS, .put = node_list_add},
+	{OPT_SETTING, 'j', "job", "ID", "this job only; may be given several times",
+	 .setting = SETTING_NODE_JOBS, .put = node_list_add},
+	{OPT_SETTING, 0, "containers", NULL, "Kubernetes pods and containers are jobs, too",
+	 .setting = SETTING_NODE_CONTAINERS, .text = "yes"},
+	{OPT_SETTING, 0, "per-process", NULL, "curves of every process of every job",
+	 .setting = SETTING_NODE_PER_PROCESS, .text = "yes"},
+	{OPT_SETTING, 0, "no-bpf", NULL,
+	 "load no program into the kernel that tells whose a task was", .setting = SETTING_NODE_BPF,
+	 .text = "no"},
+	{OPT_SETTING, 0, "spool", "DIR", "keep what the collector has not acknowledged here",
+	 .setting = SETTING_NODE_SPOOL},
+	{OPT_SETTING, 0, "spool-limit", "SIZE", "and drop the oldest beyond this; 256M",
+	 .setting = SETTING_NODE_SPOOL_LIMIT},
+	{OPT_SETTING, 0, "batch", "TIME", "how often a batch is sent; 10s",
+	 .setting = SETTING_NODE_BATCH},
+	{OPT_SETTING, 0, "keys", "FILE", "the node's keys (`plimsoll keys`)",
+	 .setting = SETTING_NODE_KEYS},
+	{OPT_SETTING, 0, "server-key", "KEY", "public key of the collector",
+	 .setting = SETTING_NODE_SERVER_KEY},
+	{OPT_SETTING, 0, "insecure", NULL, "send to another host without encryption",
+	 .setting = SETTING_NODE_INSECURE, .text = "yes"},
+	{OPT_SETTING, 0, "control", "URI",
+	 "address for `plimsoll configure`; a socket in the runtime directory; off: none",
+	 .setting = SETTING_NODE_CONTROL},
+	{OPT_SETTING, 0, "allow", "KEY",
+	 "public key that may configure besides the node's own; may be given several times",
+	 .setting = SETTING_NODE_ALLOW, .put = node_list_add},
+	{OPT_SETTING, 0, "colmet-config", "URI",
+	 "take colmet's own configuration messages here, tcp://127.0.0.1:5557",
+	 .setting = SETTING_NODE_COLMET_CONFIG},
+	{OPT_SETTING, 0, "prometheus", "ADDR", "newest values for Prometheus, HOST:PORT",
+	 .setting = SETTING_NODE_PROMETHEUS},
+	{OPT_SETTING, 'N', "name", "HOST", "name of this node instead of the host's",
+	 .setting = SETTING_NODE_NAME},
+	{OPT_SETTING, 0, "budget", "SHARE",
+	 "share of one CPU before sampling becomes less frequent; 5%",
+	 .setting = SETTING_NODE_BUDGET},
+	{OPT_FLAG, 0, "once", NULL, "take one sample, deliver it and end",
+	 AT(struct options, node.once)},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -242,6 +169,5 @@ const struct command command_node = {
 		    "  to a collector of colmet's\n",
 	.options = rows,
 	.options_size = sizeof(struct options),
-	.set = set,
 	.run = run,
 };

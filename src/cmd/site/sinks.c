@@ -9,15 +9,6 @@ struct sinks_options {
 	bool json;
 };
 
-static bool set(struct context *ctx, int id, const char *value)
-{
-	struct sinks_options *o = ctx->options;
-
-	(void)value;
-	o->json = id == OPTION_JSON;
-	return true;
-}
-
 static void add(struct jsonw *j, struct terminal_table *t, const char *command, const char *name,
 		const char *target, const char *help)
 {
@@ -61,7 +52,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const struct option_row rows[] = {ROW_JSON, ROW_END};
+static const struct option_row rows[] = {ROW_JSON(struct sinks_options), ROW_END};
 
 const struct command command_sinks = {
 	.name = "sinks",
@@ -71,6 +62,5 @@ const struct command command_sinks = {
 		       "--sink` takes.",
 	.options = rows,
 	.options_size = sizeof(struct sinks_options),
-	.set = set,
 	.run = run,
 };
