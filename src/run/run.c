@@ -14,7 +14,6 @@
 #include "context/stored_job.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
-#include "core/module.h"
 #include "core/text/text.h"
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
