@@ -159,7 +159,7 @@ jobs_of_the_machine() {
   plimsoll sample -s jobproc --json >jobs.json
   jq -c "[.[0].rows[] | select(.facts.path | endswith(\"/job_$id\"))] | sort_by(.facts.path)" jobs.json >rows
   equal paths "$(jq -c 'map(.facts.path)' rows)" "[\"/slurm_n1/uid_65534/job_$id\",\"/slurm_n2/uid_65534/job_$id\"]"
-  equal whose "$(jq -c 'map([.facts.manager, .facts.user])' rows)" '[["slurm","65534"],["slurm","65534"]]'
+  equal whose "$(jq -c 'map([.facts.manager, .facts.user])' rows)" '[["slurm","nobody"],["slurm","nobody"]]'
   # the one that was found second has the id with what tells it apart
   equal ids "$(jq -r 'map(.name | sub("@slurm_n[12]$"; "")) | unique[]' rows)" "$id"
   equal apart "$(jq 'map(.name) | unique | length' rows)" 2
