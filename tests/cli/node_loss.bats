@@ -145,6 +145,21 @@ C
   end_node
 }
 
+@test "a node whose key is allowed while it runs is let in without being started again" {
+  local server
+  server=$(plimsoll keys new -o collector.key)
+  plimsoll keys allow allowed "$(plimsoll keys new -o other.key)" other
+  plimsoll keys new -o n.key >n.public
+  collector_here c --bind 'tcp://127.0.0.1:*' --keys collector.key --allow allowed --sink stdout:jsonl
+  node -i 100ms --batch 100ms --connect "$NATIVE" --spool spool -s system --keys n.key --server-key "$server"
+  until_true shown_is .counts.collector 'refuses our key'
+  plimsoll keys allow allowed "$(cat n.public)" n
+  kill -HUP "$PID"
+  until_true at_least_shown .counts.acknowledged 3
+  equal problems "$(shown '[.problems[] | select(contains("our key"))] | length')" 0
+  end_node
+}
+
 @test "a spool that cannot be written ends the node at its start, with the place" {
   mkdir -m 500 closed
   if touch closed/x 2>/dev/null; then

@@ -14,11 +14,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/clock.h"
 #include "core/module.h"
 #include "transport/zmq/link_module.h"
 
 #define DOMAIN "plimsoll"
 #define BROKEN_OFF 3 /* handshakes in a row: it is for the keys */
+#define CALL_AGAIN_NS 5000000000ull
 
 struct link {
 	void *context, *socket;
@@ -26,6 +28,8 @@ struct link {
 	enum link_state state;
 	uint64_t connections;
 	unsigned broken_off; /* handshakes in a row */
+	char *uri;           /* that is called */
+	uint64_t call_ns;    /* when it is called again; 0: libzmq does that itself */
 	bool keys;
 	struct zap *zap;
 	struct guard *guard;               /* of one that listens over TCP */
@@ -171,6 +175,7 @@ static void close_link(struct link *l)
 	if (l->context)
 		while (zmq_ctx_term(l->context) < 0 && errno == EINTR)
 			;
+	free(l->uri);
 	free(l);
 }
 
@@ -211,6 +216,7 @@ static int open_link(struct link **ret, const struct link_options *o, struct str
 	struct link *l = xcalloc(1, sizeof(*l));
 
 	l->keys = o->keys != NULL;
+	l->uri = xstrdup(o->uri);
 	l->fd = -1;
 	l->got_max = 4 * (o->message_max ? o->message_max : LINK_MESSAGE_MAX);
 	int r = open_socket(l, o, why);
@@ -310,10 +316,12 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 }
 
 /* A collector that ends in the middle of a handshake breaks it off, too: only when that goes on is
- * it for the keys. */
+ * it for the keys. Where the other side refuses us, libzmq does not call again by itself. */
 static void take_failure(struct link *l, uint16_t event, uint32_t value)
 {
 	l->broken_off++;
+	if (event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+		l->call_ns = clock_boottime_ns() + CALL_AGAIN_NS;
 	if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
 		l->state = LINK_KEY_REFUSED;
 	else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
@@ -343,6 +351,7 @@ static void take_event(struct link *l, const unsigned char *p)
 		l->state = LINK_THERE;
 		l->connections++;
 		l->broken_off = 0;
+		l->call_ns = 0;
 	} else if (event != ZMQ_EVENT_DISCONNECTED) {
 		take_failure(l, event, value);
 	} else if (l->state == LINK_THERE) {
@@ -366,6 +375,17 @@ static void check_answers(struct link *l)
 	}
 }
 
+/* Its key may be allowed by now. What was sent before waits with the caller. */
+static void call_again(struct link *l)
+{
+	if (!l->call_ns || clock_boottime_ns() < l->call_ns)
+		return;
+	l->call_ns = 0;
+	(void)zmq_disconnect(l->socket, l->uri);
+	if (zmq_connect(l->socket, l->uri) < 0)
+		l->call_ns = clock_boottime_ns() + CALL_AGAIN_NS;
+}
+
 /* Events are pairs of parts: what it is, and the address. */
 static enum link_state state(struct link *l, uint64_t *ret_connections)
 {
@@ -383,6 +403,7 @@ static enum link_state state(struct link *l, uint64_t *ret_connections)
 			take_event(l, event);
 	}
 	check_answers(l);
+	call_again(l);
 	*ret_connections = l->connections;
 	return l->state;
 }
