@@ -321,10 +321,12 @@ int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
 	return r;
 }
 
+#define LOCK_NAME ".lock"
+
 int jobdir_lock(const struct jobdir *j)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(j->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return -errno;
@@ -340,7 +342,7 @@ int jobdir_lock(const struct jobdir *j)
 int jobdir_hold(const struct jobdir *j)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(j->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat st;
 
 	if (fd < 0)
@@ -355,6 +357,12 @@ int jobdir_hold(const struct jobdir *j)
 		return -ESTALE;
 	}
 	return fd;
+}
+
+void jobdir_remove_empty(const struct jobdir *j)
+{
+	(void)unlinkat(j->fd, LOCK_NAME, 0);
+	(void)rmdir(j->path);
 }
 
 #define PREFIX_FILE_MAX 65536

@@ -74,6 +74,8 @@ int jobdir_lock(const struct jobdir *j);
  * what is not negative with close().
  */
 int jobdir_hold(const struct jobdir *j);
+/* Removes a directory that has nothing but the lock's file. */
+void jobdir_remove_empty(const struct jobdir *j);
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 

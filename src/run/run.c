@@ -64,13 +64,14 @@ static int try_job(struct running *r)
 		if (r->job.layout->run_is_job)
 			value_set(meta, "started_by_run", value_bool(true));
 		e = jobdir_create_meta(&r->job, meta);
-		r->began = e == 0;
-		if (r->began)
+		if ((r->began = e == 0))
 			warn_of_own_disk(&r->job);
 		if (e == -EEXIST && !r->o->auto_job) {
 			job_join(r->ctx, &r->job, r->o->name);
 			e = 0;
 		}
+		if (e == -ENOENT)
+			return -ESTALE;
 		if (e < 0) {
 			log_error("cannot write the metadata of job %s in '%s': %s", r->job.id,
 				  r->job.path, strerror(-e));
@@ -87,14 +88,12 @@ static int try_job(struct running *r)
 	return e;
 }
 
-#define JOB_TRIES 10
-
 /* Somebody may submit and remove what earlier runs left while this one begins. */
 static int prepare_job(struct running *r)
 {
-	int e = try_job(r);
+	int e = -ESTALE;
 
-	for (int i = 1; e == -ESTALE && i < JOB_TRIES; i++) {
+	for (int i = 0; e == -ESTALE && i < JOB_TRIES; i++) {
 		jobdir_release(&r->job);
 		e = try_job(r);
 	}
@@ -447,7 +446,7 @@ static void undo(struct running *r)
 		return;
 	_cleanup_free_ char *meta = xasprintf("%s/job.json", r->job.path);
 	if (rmdir(host) == 0 && unlink(meta) == 0)
-		(void)rmdir(r->job.path);
+		jobdir_remove_empty(&r->job);
 }
 
 /* A parent sees how the command ended, as if we were not there. */

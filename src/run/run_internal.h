@@ -9,6 +9,8 @@
 #include "run/run.h"
 #include "run/supervisor.h"
 
+/* How often a job is opened that others remove meanwhile. */
+#define JOB_TRIES 10
 /* Is the library there, and can it be preloaded? Says what is wrong. */
 int check_library(void);
 /* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
