@@ -25,19 +25,12 @@ static void put_flags(void *user, struct config *c)
 	copy_flags(c, user);
 }
 
-static bool take_wire(struct context *ctx, const char *value, struct strbuf *why)
+static bool take_wire(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
 	struct options *o = ctx->options;
 
 	o->wire = node_protocol_find(value);
-	if (o->wire || !strcmp(value, "native"))
-		return true;
-	strbuf_addstr(why, "it takes native");
-	for (size_t i = 0; node_protocols[i]; i++)
-		strbuf_addf(why, "%s%s", node_protocols[i + 1] ? ", " : " or ",
-			    node_protocols[i]->name);
-	strbuf_addf(why, ", not '%s'", value);
-	return false;
+	return o->wire || !strcmp(value, "native");
 }
 
 static int run(struct context *ctx, int argc, char **argv)
@@ -75,7 +68,11 @@ static const struct option_row rows[] = {
 	 .setting = SETTING_NODE_OUTPUT},
 	{OPT_CALL, 0, "wire", "FORM",
 	 "colmet: its records, to the address behind it or to that of --connect; native",
-	 .call = take_wire},
+	 .call = take_wire, .takes = "native"
+#define NODE_PROTOCOL(symbol) " or " #symbol
+#include "node/node_protocols.def"
+#undef NODE_PROTOCOL
+	},
 	{OPT_SETTING, 'i', "interval", "PERIOD", "time between samples, 10ms or more; 5s",
 	 .setting = SETTING_NODE_PERIOD},
 	{OPT_SETTING, 's', "source", "NAME[=OPTION][@PERIOD]",
