@@ -359,6 +359,23 @@ int jobdir_hold(const struct jobdir *j)
 	return fd;
 }
 
+int jobdir_remove(const char *path)
+{
+	_cleanup_free_ char *own = xstrdup(path);
+
+	for (size_t n = strlen(own); n > 1 && own[n - 1] == '/'; n--)
+		own[n - 1] = 0;
+	const char *name = path_base(own);
+	_cleanup_free_ char *gone =
+		xasprintf("%.*s.%s.%d.removed", (int)(name - own), own, name, (int)getpid());
+	bool moved = renameat2(AT_FDCWD, own, AT_FDCWD, gone, RENAME_NOREPLACE) == 0;
+	int r = fs_remove_tree(AT_FDCWD, moved ? gone : own);
+	/* what could not be removed is found under its name, unless there is a new one */
+	if (r < 0 && moved)
+		(void)renameat2(AT_FDCWD, gone, AT_FDCWD, own, RENAME_NOREPLACE);
+	return r;
+}
+
 void jobdir_remove_empty(const struct jobdir *j)
 {
 	(void)unlinkat(j->fd, LOCK_NAME, 0);

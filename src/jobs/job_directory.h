@@ -74,6 +74,10 @@ int jobdir_lock(const struct jobdir *j);
  * what is not negative with close().
  */
 int jobdir_hold(const struct jobdir *j);
+/* Removes the directory at a path with all that is in it; the lock must be held. It has another
+ * name first: a run that begins meanwhile makes the job's directory anew, and none joins half of
+ * one. */
+int jobdir_remove(const char *path);
 /* Removes a directory that has nothing but the lock's file. */
 void jobdir_remove_empty(const struct jobdir *j);
 

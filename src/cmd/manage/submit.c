@@ -67,7 +67,7 @@ static int remove_directory(struct submitting *s, const char *path, struct jobdi
 	else if ((foreign = jobfiles_foreign(AT_FDCWD, path)))
 		return refuse_foreign(path, foreign);
 	else
-		return fs_remove_tree(AT_FDCWD, path);
+		return jobdir_remove(path);
 	return -EBUSY;
 }
 

@@ -258,7 +258,7 @@ static int stage_archive(struct staging *s, const char *command, const char *des
 			  s->j->id, s->j->path);
 		return -EBUSY;
 	}
-	r = fs_remove_tree(AT_FDCWD, s->j->path);
+	r = jobdir_remove(s->j->path);
 	if (r < 0)
 		log_warn("cannot remove '%s': %s", s->j->path, strerror(-r));
 	return 0;
