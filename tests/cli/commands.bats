@@ -70,9 +70,14 @@ W
 
 @test "manual pages and the metric table are current" {
   plimsoll metrics --format=man | diff - "$PL_SOURCE/man/plimsoll-metrics.7"
-  for command in annotate check completion config dump events help metrics records run sinks source sources stage start stop version; do
+  # every row of the table of commands, and no page of a command that is gone
+  sed -n 's/^COMMAND(\(.*\))$/\1/p' "$PL_SOURCE/src/cmd/commands.def" >commands
+  at_least commands "$(wc -l <commands)" 40
+  while read -r command; do
     plimsoll help --format=man "$command" | diff - "$PL_SOURCE/man/plimsoll-$command.1"
-  done
+    grep -qF "\\fB$command\\fR" "$PL_SOURCE/man/plimsoll.1" || fail "no $command in plimsoll(1)"
+  done <commands
+  equal pages "$(find "$PL_SOURCE/man" -name 'plimsoll-*.1' | sed 's/.*plimsoll-\(.*\)\.1/\1/' | sort)" "$(sort commands)"
   for page in "$PL_SOURCE"/man/*.[157]; do
     equal "$page" "$(man --warnings -l -Tutf8 "$page" 2>&1 >/dev/null)" ""
   done

@@ -410,15 +410,29 @@ W
   run -1 grep '^sum.rssmax' facts
 }
 
-@test "the manual names every command, and README every document" {
-  plimsoll help | sed -n 's/^  \([a-z]*\)  *.*/\1/p' >commands
-  at_least commands "$(wc -l <commands)" 40
-  while read -r command; do
-    grep -qF "\\fB$command\\fR" "$PL_SOURCE/man/plimsoll.1" || fail "no $command in plimsoll(1)"
-  done <commands
+@test "docs/README.md names every document, README.md is short, and their links lead somewhere" {
+  local file link
   for file in "$PL_SOURCE"/docs/*.md; do
-    grep -qF "(docs/${file##*/})" "$PL_SOURCE/README.md" || fail "no ${file##*/} in README.md"
+    [ "${file##*/}" = README.md ] || grep -qF "(${file##*/})" "$PL_SOURCE/docs/README.md" || fail "no ${file##*/} in docs/README.md"
   done
+  at_most "lines of README.md" "$(wc -l <"$PL_SOURCE/README.md")" 90
+  # characters, not bytes
+  equal "lines over 100 columns" "$(LC_ALL=C.UTF-8 awk 'length > 100' "$PL_SOURCE/README.md")" ""
+  for file in README.md CONTRIBUTING.md docs/README.md; do
+    while read -r link; do
+      [ -e "$PL_SOURCE/$(dirname "$file")/$link" ] || fail "$file: there is no $link"
+    done < <(grep -oE '\]\([^)#:]+' "$PL_SOURCE/$file" | cut -c3-)
+  done
+}
+
+@test "every file and folder of src that CONTRIBUTING.md and docs name is there" {
+  cd "$PL_SOURCE"
+  # words in backticks that begin with a folder of the tree; a star stands for several
+  grep -ohE '`(src|include|cmake|tests|scripts)/[A-Za-z0-9_./*-]+`' CONTRIBUTING.md docs/*.md | tr -d '`' | sort -u >"$WORK/named"
+  at_least names "$(wc -l <"$WORK/named")" 60
+  while read -r path; do
+    compgen -G "$path" >/dev/null || fail "there is no $path"
+  done <"$WORK/named"
 }
 
 @test "a job has the name of the script that begins it, and no script where the shell runs a line" {

@@ -1,7 +1,6 @@
 /*
- * A worked example of a sink: one program name a line. To make it real: move it to
- * src/sinks/names.c, add SINK(names) to row_writers.def and the file to CMakeLists.txt, and give it
- * a test.
+ * A worked example of a row writer: one program name a line. To make it real: move it to
+ * src/views/rows/rows_names.c, add ROW_WRITER(names) to row_writers.def, and give it a test.
  */
 #include <errno.h>
 

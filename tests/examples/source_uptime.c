@@ -1,7 +1,7 @@
 /*
  * A worked example of a source: how long the machine has been up. To make it real: move it to
- * src/sources/uptime.c, add SOURCE(uptime) to sources.def and the file to CMakeLists.txt, and give
- * it a recorded tree and a test.
+ * src/sources/node/uptime.c, add SOURCE(uptime) to sources.def, and give it a recorded tree and a
+ * test.
  */
 #include <errno.h>
 #include <fcntl.h>
