@@ -193,7 +193,7 @@ jobs_of_the_machine() {
   kill "$daemon"
   wait "$daemon" || fail "$(cat node.log)"
   plimsoll samples --json node.smp | jq -c 'select(.event == "entity" and .kind == "job" and .source == "job_tasks") | [(.name | sub("@slurm_n[12]$"; "")), .facts.manager, .facts.user] | select(.[1] == "slurm")' | sort -u >found
-  in_container || equal 'jobs of Slurm that the node daemon found' "$(cat found)" "[\"$id\",\"slurm\",\"65534\"]"
+  in_container || equal 'jobs of Slurm that the node daemon found' "$(cat found)" "[\"$id\",\"slurm\",\"nobody\"]"
 }
 
 @test "where /proc hides the daemons, scontrol tells" {
