@@ -125,6 +125,9 @@ int node_close_outputs(struct node *n, uint64_t wait_ns)
 		log_warn("%llu %s not acknowledged and %s in the spool for the next start",
 			 (unsigned long long)left, plural(left, "batch is", "batches are"),
 			 plural(left, "waits", "wait"));
+	/* whoever asked for one sample asked for its delivery, too */
+	if (left && n->o->once)
+		return -EAGAIN;
 	return c.lost_at_stop ? -ENOSPC : 0;
 }
 

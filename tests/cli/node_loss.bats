@@ -160,6 +160,14 @@ C
   end_node
 }
 
+@test "one sample that nobody takes is no success, and is kept" {
+  run --separate-stderr plimsoll node --once --name n --control off --connect tcp://127.0.0.1:1 --spool kept -s system
+  equal status "$status" 1
+  [[ $stderr == *"1 batch is not acknowledged and waits in the spool"* ]] || fail "$stderr"
+  collector_here c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  plimsoll node --once --name n --control off --connect "$NATIVE" --spool kept -s system
+}
+
 @test "a spool that cannot be written ends the node at its start, with the place" {
   mkdir -m 500 closed
   if touch closed/x 2>/dev/null; then

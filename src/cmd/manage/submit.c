@@ -299,6 +299,8 @@ static int submit_one(struct submitting *s, const char *path)
 			log_error("'%s' is kept: %s", path, store_error(s->store));
 		else
 			e = remove_input(s, path, before, in.foreign);
+		if (e == 0 && r == -EEXIST)
+			log_warn("'%s' was removed: all of it is in the store", path);
 		r = e < 0 ? e : r;
 	}
 	import_result_release(&in);
