@@ -254,7 +254,7 @@ static void say_revoked(const struct keyring *before, const struct keyring *now)
 		if (!before->names[i] || now->names[i])
 			continue;
 		text_add_printable(&name, before->names[i], strlen(before->names[i]));
-		log_info("key %s, which was for '%s', may not send any more", before->allowed[i],
+		log_warn("key %s, which was for '%s', may not send any more", before->allowed[i],
 			 name.buf);
 	}
 }
