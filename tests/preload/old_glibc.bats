@@ -22,7 +22,7 @@ setup_file() {
     $cc -o actor actor*.c -pthread
     $cc -o host-late late.c -ldl
     $cc -shared -fPIC -DPLUGIN -o late.so late.c -pthread
-    $cc -o host-exits-alone exits.c' - "$BUILT"
+    $cc -DALONE -o host-exits-alone exits.c' - "$BUILT"
 }
 
 eval "$(declare -f setup | sed '1s/setup/make_work/')"
