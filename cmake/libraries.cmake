@@ -1,6 +1,5 @@
-# Libraries: two that the program itself needs, and one for each module.
+# Libraries: one that the program itself needs, and one for each module.
 
-find_library(JANSSON jansson REQUIRED)
 find_library(MNL mnl REQUIRED)
 find_library(ARCHIVE archive)
 find_library(DEFLATE deflate)

@@ -1,15 +1,19 @@
 # One static library per folder of src. A folder's CMakeLists.txt names the folders that it uses, and its include path is made
 # of just those: including from any other folder does not compile.
 
-# Headers are included as "folder/name.h". <build>/include/<folder> holds one link, <folder>, to the sources.
+# Headers are included as "folder/name.h". <build>/include/<folder> holds one link, <folder>, to the sources. A folder is one of
+# src, or one of src/compat: those must not see each other.
 function(pl_include_path folder)
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/${folder})
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${folder} ${CMAKE_BINARY_DIR}/include/${folder}/${folder} SYMBOLIC)
+  string(REPLACE / _ place ${folder})
+  get_filename_component(above ${CMAKE_BINARY_DIR}/include/${place}/${folder} DIRECTORY)
+  file(MAKE_DIRECTORY ${above})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${folder} ${CMAKE_BINARY_DIR}/include/${place}/${folder} SYMBOLIC)
 endfunction()
 
 function(pl_use target)
   foreach(folder ${ARGN})
-    target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/include/${folder})
+    string(REPLACE / _ place ${folder})
+    target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/include/${place})
   endforeach()
 endfunction()
 
@@ -29,7 +33,7 @@ function(pl_library name)
   add_library(${name} STATIC ${sources})
   pl_flags(${name})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-  string(REGEX REPLACE "/.*" "" folder ${folder})
+  string(REGEX REPLACE "^(compat/[^/]+|[^/]+).*" "\\1" folder ${folder})
   pl_include_path(${folder})
   pl_use(${name} ${folder} ${LIB_USES})
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)

@@ -1,82 +1,80 @@
-# The bats files: name, file, tier, and the identities that each runs under. sanitized: with sanitizers, too; thorough: with
-# them in `make check-interop` only.
+# The bats files: name, file, tier, and the identities that each runs under. sanitized: also with sanitizers; thorough: with
+# sanitizers in `make check-interop` only.
 #
-# What runs twice is what can fail differently:
-# - root and user: collection. Root has exit records, events of processes, control groups, other users' processes and more
-#   counters; an ordinary user is refused them. A file of which only some tests depend on that runs as user, and those with
-#   the tag `root` as root, too.
-# - user alone: keys, masked secrets, peers' attacks on a collector, nodes that are played, files of colmet's, words and files of
-#   EPMT's commands. None asks who it is. The daemon of the store is run as root by cli.units and cli.security, perfmon by
-#   cli.perfmon_slurm.
-# - sqlite and postgres: what has SQL of its own. Of cli.report only what is read from the store (the tag `engine`); what is
-#   drawn of it is the same.
-# - sanitizers: each part of the program once. thorough where unit tests take the same code through them: writers of tables
-#   (cli.export), HDF5 (cli.hdf5), plots (cli.plot), sinks (cli.feeds), and where a file combines commands that others run
-#   with sanitizers (cli.words, cli.grown, cli.job, cli.child and those like it).
+# A file runs twice only where it can fail differently:
+# - root and user: collection. Root has exit records, process events, cgroups, other users' processes and more counters, which
+#   the kernel refuses to an ordinary user. Where only some tests of a file depend on that, the file runs as user, and the tests
+#   with the tag `root` run as root, too.
+# - user alone: keys, masked secrets, attacks on a collector, simulated nodes, colmet's files, EPMT's commands, closed streams.
+#   cli.units and cli.security run the store's daemon as root, cli.perfmon_slurm runs perfmon as root.
+# - sqlite and postgres: tests that reach SQL, transactions or locks that differ have the tag `engine` and run on both. Parsers,
+#   output and arithmetic above the store run on SQLite.
+# - sanitizers: every unit test and fuzz seed, and the bats files whose code unit tests do not reach.
 bats_test(cli.run cli/run.bats "short;sanitized" root user)
 # not with sanitizers: their leak checker is a process more
 bats_test(cli.trees cli/trees.bats short root user)
-bats_test(cli.advice cli/advice.bats short root user)
-bats_test(cli.figures cli/figures.bats short root user)
+bats_test(cli.advice cli/advice.bats short user root:root)
+bats_test(cli.figures cli/figures.bats short user root:root)
 bats_test(cli.scripts cli/scripts.bats short user)
-bats_test(cli.job cli/job.bats "short;thorough" root user)
+bats_test(cli.job cli/job.bats "short;thorough" user root:root)
 bats_test(cli.child cli/child.bats "short;thorough" user root:root)
-bats_test(cli.streams cli/streams.bats "short;thorough" root user)
+bats_test(cli.streams cli/streams.bats "short;thorough" user)
 bats_test(cli.keys cli/keys.bats "short;sanitized" user)
 bats_test(cli.commands cli/commands.bats "short;sanitized" user root:root)
-bats_test(cli.epmt cli/epmt.bats "short;sanitized" root user)
+bats_test(cli.epmt cli/epmt.bats "short;thorough" user root:root)
 bats_test(cli.stage cli/stage.bats "short;sanitized" user root:root)
 bats_test(cli.security cli/security.bats "short" root user)
 bats_test(cli.hostile cli/hostile.bats "short" user)
 bats_test(cli.secrets cli/secrets.bats "short;sanitized" user)
-bats_test(cli.nested cli/nested.bats "short;sanitized" root user)
+bats_test(cli.nested cli/nested.bats "short;thorough" root user)
 bats_test(cli.monitor cli/monitor.bats medium root user)
 bats_test(cli.exits cli/exits.bats "short" root user)
 bats_test(cli.jobs cli/jobs.bats "short;sanitized" root user)
 bats_test(cli.counters cli/counters.bats "short;thorough" root user)
 bats_test(cli.query cli/query.bats "short;thorough" user)
 bats_test(cli.source_process cli/source_process.bats "medium" root user)
-bats_test(cli.source_gpu cli/source_gpu.bats "short;sanitized" user root:root)
-bats_test(cli.top cli/top.bats "short;thorough" root user)
+bats_test(cli.source_gpu cli/source_gpu.bats "short;thorough" user root:root)
+bats_test(cli.top cli/top.bats "short;thorough" user root:root)
 bats_test(cli.node cli/node.bats medium root)
 bats_test(cli.node_control cli/node_control.bats medium user)
-bats_test(cli.node_loss cli/node_loss.bats medium root user)
-bats_test(cli.colmet_node cli/colmet_node.bats medium root user)
+bats_test(cli.node_loss cli/node_loss.bats medium user root:root)
+bats_test(cli.colmet_node cli/colmet_node.bats medium user root:root)
 bats_test(cli.watch cli/watch.bats "short;thorough" root user)
 bats_test(cli.startup cli/startup.bats short root user)
 bats_test(cli.source_node cli/source_node.bats "short;sanitized" root user)
-bats_test(cli.colmet cli/colmet.bats "short;sanitized" user)
+bats_test(cli.colmet cli/colmet.bats "short;thorough" user)
 bats_test(cli.install cli/install.bats short root)
 bats_test(cli.source_fabric cli/source_fabric.bats "medium" user root:root)
-bats_test(cli.store_engine cli/store_engine.bats "short;sanitized" user)
+bats_test(cli.store_engine cli/store_engine.bats "short;thorough" user)
 bats_test(cli.store_sqlite cli/store_sqlite.bats "short;sanitized" user root:root)
+bats_test(cli.formats cli/formats.bats short user)
 set(BATS_ENGINE sqlite)
-bats_test(cli.epmt_settings cli/epmt_settings.bats "short;sanitized" user)
-bats_test(cli.epmt_cli cli/epmt_cli.bats "short;sanitized" user)
+bats_test(cli.epmt_settings cli/epmt_settings.bats "short;thorough" user)
+bats_test(cli.epmt_cli cli/epmt_cli.bats "short;thorough" user)
 bats_test(cli.store.sqlite cli/store.bats "medium;thorough" user)
 bats_test(cli.epmt_list.sqlite cli/epmt_list.bats "medium;sanitized" user)
 bats_test(cli.parts.sqlite cli/parts.bats "medium;sanitized" user)
 bats_test(cli.grown.sqlite cli/grown.bats "medium;thorough" user)
-bats_test(cli.namesakes.sqlite cli/namesakes.bats "short;sanitized" user)
-bats_test(cli.store_epmt.sqlite cli/store_epmt.bats "medium;sanitized" user)
+bats_test(cli.namesakes.sqlite cli/namesakes.bats "short;thorough" user)
+bats_test(cli.store_epmt.sqlite cli/store_epmt.bats "medium;thorough" user)
 bats_test(cli.epmt_import.sqlite cli/epmt_import.bats "medium;sanitized" user)
 bats_test(cli.series.sqlite cli/series.bats "medium;sanitized" user)
-bats_test(cli.sampled.sqlite cli/sampled.bats "short;sanitized" user)
+bats_test(cli.sampled.sqlite cli/sampled.bats "short;thorough" user)
 bats_test(cli.words cli/words.bats "short;thorough" user)
 bats_test(cli.report.sqlite cli/report.bats "short;sanitized" user)
-bats_test(cli.report_output cli/report_output.bats "short;sanitized" user root:root)
+bats_test(cli.report_output cli/report_output.bats "short;thorough" user root:root)
 set(BATS_ENGINE postgres)
-bats_test(cli.store.postgres cli/store.bats medium user)
-bats_test(cli.epmt_list.postgres cli/epmt_list.bats medium user)
-bats_test(cli.parts.postgres cli/parts.bats medium user)
-bats_test(cli.grown.postgres cli/grown.bats medium user)
-bats_test(cli.namesakes.postgres cli/namesakes.bats medium user)
-bats_test(cli.store_epmt.postgres cli/store_epmt.bats medium user)
-bats_test(cli.epmt_import.postgres cli/epmt_import.bats medium user)
-bats_test(cli.series.postgres cli/series.bats medium user)
-bats_test(cli.sampled.postgres cli/sampled.bats medium user)
+bats_test(cli.store.postgres cli/store.bats medium user:engine)
+bats_test(cli.epmt_list.postgres cli/epmt_list.bats medium user:engine)
+bats_test(cli.parts.postgres cli/parts.bats medium user:engine)
+bats_test(cli.grown.postgres cli/grown.bats medium user:engine)
+bats_test(cli.namesakes.postgres cli/namesakes.bats medium user:engine)
+bats_test(cli.store_epmt.postgres cli/store_epmt.bats medium user:engine)
+bats_test(cli.epmt_import.postgres cli/epmt_import.bats medium user:engine)
+bats_test(cli.series.postgres cli/series.bats medium user:engine)
+bats_test(cli.sampled.postgres cli/sampled.bats medium user:engine)
 bats_test(cli.report.postgres cli/report.bats medium user:engine)
-bats_test(cli.query.postgres cli/query.bats medium user)
+bats_test(cli.query.postgres cli/query.bats medium user:engine)
 bats_test(cli.store_postgres cli/store_postgres.bats medium user)
 bats_test(interop.python cli/python.bats interop user)
 bats_test(cli.collect_store cli/collect_store.bats medium user)
@@ -100,12 +98,12 @@ set(BATS_LIGHT "")
 bats_test(cli.hdf5 cli/hdf5.bats "short;thorough" root)
 bats_test(cli.plot cli/plot.bats "short;thorough" user)
 bats_test(cli.report_pdf cli/report_pdf.bats "short;sanitized" root)
-bats_test(cli.notebook cli/notebook.bats "short;sanitized" user)
+bats_test(cli.notebook cli/notebook.bats "short;thorough" user)
 bats_test(cli.python cli/python.bats short user)
 bats_test(cli.export cli/export.bats "medium;thorough" user)
 bats_test(cli.dashboards cli/dashboards.bats short user)
 bats_test(cli.page cli/page.bats short user)
-bats_test(cli.feeds cli/feeds.bats "short;thorough" user)
+bats_test(cli.sinks_http cli/sinks_http.bats "short;thorough" user)
 bats_test(cli.readers cli/readers.bats short user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
@@ -117,6 +115,10 @@ bats_test(interop.readers cli/readers_clickhouse.bats interop user)
 # real programs, with and without recording
 add_test(NAME interop.programs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/programs)
 set_tests_properties(interop.programs PROPERTIES LABELS interop TIMEOUT 1800 PROCESSORS 2 ENVIRONMENT "PL_BUILD=${CMAKE_BINARY_DIR}")
+
+# everything else builds and passes without a folder of src/compat
+add_test(NAME interop.without_compat COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/without_compat)
+set_tests_properties(interop.without_compat PROPERTIES LABELS interop TIMEOUT 7200 PROCESSORS 2)
 
 # EPMT's documented commands and options, walked with our program
 add_test(NAME interop.epmt_walk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/epmt_walk ${CMAKE_BINARY_DIR}/bin)

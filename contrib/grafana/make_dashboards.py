@@ -47,7 +47,7 @@ def times(factor):
 
 def postgres_samples(source, metric, entity):
     what = f"metric = '{source}.{metric}' AND entity_kind = '{entity}' AND host IN ({NODES})"
-    # readings of a node lie under a job of their own for each day
+    # samples of a node belong to one job per day
     what += f" AND jobid IN ({JOBS})" if entity == "job" else " AND jobid LIKE 'node:%'"
     return f"{what} AND time BETWEEN $__unixEpochFrom()::bigint * 1000000 AND $__unixEpochTo()::bigint * 1000000"
 
@@ -69,7 +69,7 @@ def postgres(source, metric, entity, shown, factor):
     if shown == "integral":
         return (f"SELECT host AS metric, avg(value) * ($__unixEpochTo() - $__unixEpochFrom()) / 3600{times(factor)} AS value "
                 f"FROM samples WHERE {where} GROUP BY 1 ORDER BY 1")
-    # a counter that went back began anew
+    # a counter that went back was reset
     grown = (f"SELECT time, {label} AS label, jobid, greatest(value - lag(value) OVER w, 0) AS more, "
              f"time - lag(time) OVER w AS us FROM samples WHERE {where} "
              "WINDOW w AS (PARTITION BY jobid, host, entity ORDER BY time)")
@@ -84,7 +84,7 @@ def postgres_target(*panel):
     return {"rawSql": postgres(*panel), "format": form, "rawQuery": True}
 
 
-# ---- ClickHouse: a view for each source --------------------------------------------------------------------------
+# ---- ClickHouse: one view per source --------------------------------------------------------------------------
 
 def clickhouse(source, metric, entity, shown, factor):
     table = f"plimsoll_{source}"
@@ -101,7 +101,7 @@ def clickhouse(source, metric, entity, shown, factor):
     if shown == "integral":
         return (f"SELECT host, avg(`{metric}`) * (toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)) / 3600"
                 f"{times(factor)} AS value FROM {table} WHERE {where} GROUP BY host ORDER BY host")
-    # within each interval, so that nothing depends on how long it is
+    # within each interval, so that the result does not depend on its length
     one = (f"avg(`{metric}`)" if shown == "level" else
            f"(max(`{metric}`) - min(`{metric}`)) / ((max(time_us) - min(time_us)) / 1000000)")
     having = "" if shown == "level" else " HAVING max(time_us) > min(time_us)"
@@ -132,11 +132,11 @@ def elastic_target(source, metric, entity, shown, factor):
     if shown in ("level", "integral"):
         metrics = [{"id": "1", "type": "avg", "field": metric, "settings": {}}]
         if shown == "integral":
-            # one value for the time shown, in hours of it
+            # one value for the time range, in hours
             return {**target, "bucketAggs": groups, "metrics": [metrics[0] | {
                 "settings": {"script": "_value * (${__to} - ${__from}) / 3600000.0"}}]}
         return {**target, "bucketAggs": groups + [time], "metrics": metrics}
-    # what a counter grew by from one interval to the next; unit 1s: for each second of it
+    # increase of a counter between intervals; unit 1s: per second
     settings = {"unit": "1s"} if shown == "rate" else {}
     metrics = [{"id": "1", "type": "max", "field": metric, "hide": True},
                {"id": "4", "type": "derivative", "field": "1", "pipelineAgg": "1", "settings": settings}]
@@ -145,15 +145,15 @@ def elastic_target(source, metric, entity, shown, factor):
         metrics.append({"id": "5", "type": "bucket_script", "pipelineVariables": [{"name": "v", "pipelineAgg": "4"}],
                         "settings": {"script": f"params.v * {factor!r}"}})
         if shown == "rate":
-            # a script does not see the value for each second: it is made of the scaled counter
+            # a script cannot see the rate per second: scale the counter before
             metrics = [{"id": "1", "type": "max", "field": metric, "hide": True,
                         "settings": {"script": f"_value * {factor!r}"}}, metrics[1] | {"hide": False}]
     return {**target, "bucketAggs": groups + [time], "metrics": metrics}
 
 
-# ---- Prometheus: what is scraped, or sent by remote write --------------------------------------------------------
+# ---- Prometheus: scraped, or sent by remote write --------------------------------------------------------
 
-PROMETHEUS = {  # the unit in the name, and the factor from ours to it
+PROMETHEUS = {  # the unit in the name, and the factor from our unit
     ("job_energy", "energy"): ("joules", 1), ("rapl", "package_energy"): ("joules", 1), ("rapl", "dram_energy"): ("joules", 1),
     ("ipmi", "power"): ("watts", 1), ("jobs", "cpu_usage"): ("seconds", 1e6), ("jobs", "memory_anon"): ("bytes", 1),
     ("jobs", "io_read_bytes"): ("", 1), ("jobs", "io_write_bytes"): ("", 1), ("infiniband", "port_rcv_data"): ("bytes", 1),
@@ -165,7 +165,7 @@ def prometheus(source, metric, entity, shown, factor):
     unit, scale = PROMETHEUS.get((source, metric), ("", 1))
     name = f"plimsoll_{source}_{metric}" + (f"_{unit}" if unit else "")
     name += "" if shown in ("level", "integral") else "_total"
-    # scraped rows have no kind; those of a port have its name, and are in the node's own, too
+    # scraped rows have no kind; rows of a port have its name, and are also in those of the node
     labels = 'host=~"$Node",job_id=~"$Job_ID",kind=~"job|"' if entity == "job" else 'host=~"$Node",kind=~"node|",port=""'
     by = "host, job_id" if entity == "job" else "host"
     k = times(round(factor * scale, 12))
@@ -219,7 +219,7 @@ def panel(number, row, datasource, make):
         "description": f"{source}.{metric}, {'of each job' if entity == 'job' else 'of each node'}",
         "gridPos": {"h": 8, "w": 12, "x": (number - 1) % 2 * 12, "y": (number - 1) // 2 * 8},
         "fieldConfig": {"defaults": {"unit": unit, "min": 0} if form != "table" else {"unit": unit}, "overrides": []},
-        # a stat or gauge of what grew adds up the intervals where the data source gives them one by one
+        # a stat or gauge of an increase sums the intervals if the data source returns them one by one
         "options": {"reduceOptions": {"calcs": ["sum" if "bucketAggs" in make(*row[3:]) and shown == "increase" else
                                                 "lastNotNull"], "values": False}} if form in ("stat", "gauge") else {},
         "targets": [{"refId": "A", "datasource": datasource, **make(source, metric, entity, shown, factor)}],

@@ -1,23 +1,23 @@
-"""Jobs that Plimsoll recorded or sampled, as pandas DataFrames.
+"""Loads jobs that Plimsoll recorded or sampled as pandas DataFrames.
 
     import plimsoll
     job = plimsoll.job("last")
     processes = plimsoll.processes("last")
 
-Functions read the views of the store (docs/store.md), for reading only; load() reads what `plimsoll export` wrote.
-Which store: the argument store, else PLIMSOLL_DB, else the setting db, else the user's own file. A job is named by its
-id, the beginning of only one, "last", or by a row of jobs().
+The functions read the views of the store (docs/store.md), which is opened read-only; load() reads files of `plimsoll
+export`. The store is the argument store, else PLIMSOLL_DB, else the setting db, else the user's store. A job is given by
+its id, an unambiguous prefix of one, "last", or a row of jobs().
 
 Dtypes are the same wherever rows come from:
 
     points in time            datetime64[ns, UTC]
     durations and CPU times   timedelta64[ns], exact; seconds() makes them floats
-    counts, sizes, ids        Int64, where a value may be absent (<NA>)
+    counts, sizes, ids        Int64, in which a value can be absent (<NA>)
     yes or no                 boolean
-    texts                     string; bytes that are no UTF-8 are U+FFFD
+    text                      string; invalid UTF-8 becomes U+FFFD
     values of samples         float64, in the unit that series() names
 
-Needs pandas; the plot functions need matplotlib, too. Everything that is wrong is an Error with one sentence.
+Needs pandas; the plot functions also need matplotlib. All functions raise Error with a message of one sentence.
 """
 
 import contextlib
@@ -48,13 +48,13 @@ __all__ = [
 
 
 class Error(Exception):
-    """What is wrong, and what to do about it."""
+    """Says what is wrong and what to do about it."""
 
 
 # ---- dtypes -----------------------------------------------------------------------------------------
 
-# What a column holds is known from its name, which means the same in every view and export. What is in none of
-# these is a whole number.
+# The name of a column determines its type; it means the same in every view and export. A column in none of these sets
+# is an integer.
 _TIMES = {"submit", "start", "end", "ingested", "time", "first", "last"}
 _MICROSECONDS = {
     "duration", "cpu_time", "inclusive_cpu_time", "exclusive_time", "usertime", "systemtime", "cutime", "cstime",
@@ -64,10 +64,10 @@ _NANOSECONDS = {"time_oncpu", "time_waiting"}
 _FLAGS = {"forked", "coredump"}
 _TEXTS = {
     "jobid", "jobname", "cluster", "user", "format", "source", "key", "host", "hostname", "metric", "text", "tags", "exename",
-    "path", "args", "ended", "event", "unit", "kind", "aggregation", "entity_kind", "entity", "facts", "help", "reason",
+    "path", "args", "ended", "event", "unit", "kind", "aggregation", "entity_kind", "entity", "metadata", "facts", "help", "reason",
 }
 _REALS = {"minimum", "mean", "maximum", "increase"}
-# the one name that means different things: a text in tags and annotations, a count in events
+# the only ambiguous name: text in tags and annotations, a count in events
 _VALUE = {"job_tags": "string", "job_annotations": "string", "events": "Int64"}
 
 _NAT = np.iinfo(np.int64).min
@@ -88,7 +88,7 @@ def _dtype(name, view=None):
 
 
 def _numbers(values):
-    """An array, and another one that says where a value is absent."""
+    """An array of values and a mask of absent ones."""
     if None not in values:
         return np.asarray(values), np.zeros(len(values), bool)
     absent = np.fromiter((v is None for v in values), bool, len(values))
@@ -99,7 +99,7 @@ def _numbers(values):
 
 
 def _nanoseconds(array, absent, factor):
-    """Whole numbers of 1 ns or 1 us as ns; what int64 cannot hold is not a time."""
+    """Converts integers in units of 1 ns or 1 us to ns; values out of range become absent."""
     array = np.rint(array).astype(np.int64) if array.dtype.kind == "f" else array.astype(np.int64)
     limit = (2**63 - 1) // factor
     bad = absent | (array > limit) | (array < -limit)
@@ -112,8 +112,8 @@ def _texts(values):
 
 
 def _column(values, name, view=None, factor=1000):
-    """A column from None, int, float, str. A query may call anything by a name of ours: where its values are no such
-    thing they stay what they are. factor: of times in the source, to ns."""
+    """A column from None, int, float, str. A query may use our names for other values, which are then left as they
+    are. factor converts times of the source to ns."""
     dtype = _dtype(name, view)
     if not len(values) and dtype not in ("time", "duration"):
         return pd.array([], dtype=dtype)
@@ -135,7 +135,7 @@ def _column(values, name, view=None, factor=1000):
 
 
 class _Texts(dict):
-    """Equal texts once, whatever their number; from SQLite they come as bytes."""
+    """Stores equal texts once; SQLite returns them as bytes."""
 
     def __missing__(self, value):
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
@@ -156,7 +156,7 @@ def _frame(names, rows, view):
 # ---- stores -----------------------------------------------------------------------------------------
 
 def _program():
-    """The program that this module came with, else that of PATH; None where there is none."""
+    """The program installed with this module, else the one in PATH; None if there is none."""
     here = os.path.dirname(os.path.abspath(__file__))
     beside = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(here))), "bin", "plimsoll")
     return beside if os.access(beside, os.X_OK) else shutil.which("plimsoll")
@@ -165,7 +165,7 @@ def _program():
 def _run(*words, **environment):
     program = _program()
     if not program:
-        raise Error("there is no program `plimsoll` in PATH")
+        raise Error("cannot find `plimsoll` in PATH")
     done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True,
                           env={**os.environ, **environment})
     if done.returncode:
@@ -187,7 +187,7 @@ def _configured():
 
 
 def _shown(url):
-    """Without what may be a password in it."""
+    """Masks what may be a password."""
     if url.startswith(("/", ".", "sqlite:///")):
         return url
     scheme = url.partition("://")[0] + "://" if "://" in url else ""
@@ -206,22 +206,22 @@ def _open_sqlite(path):
 
 
 class Store:
-    """A store, by its path or URL as --db takes it; None: the configured one."""
+    """A store, by path or URL as for --db; None: the configured one."""
 
     def __init__(self, url=None):
         self.url = os.fspath(url) if url else _configured()
         self._sqlite = None
-        # the program knows what is in its own files, and shows no password of it
+        # the program reads its configuration files, and masks passwords
         self._environment = {"PLIMSOLL_DB": self.url} if url or os.environ.get("PLIMSOLL_DB") else {}
         if self.url.startswith(("postgresql:", "postgres:")):
             return
         path = self.url[len("sqlite:///"):] if self.url.startswith("sqlite:///") else self.url
         if not path or path == ":memory:" or path.startswith("sqlite:"):
-            raise Error("a store in memory cannot be read from elsewhere; name a file in PLIMSOLL_DB or store=")
+            raise Error("a store in memory cannot be read by another process; give a file with PLIMSOLL_DB or store=")
         if "://" in path:
-            raise Error(f"'{_shown(path)}' is no store: a path, sqlite:///PATH or postgresql://...")
+            raise Error(f"'{_shown(path)}' is not a store; expected a path, sqlite:///PATH or postgresql://...")
         if not os.path.exists(path):
-            raise Error(f"there is no store '{_shown(path)}'; `plimsoll submit` makes it, PLIMSOLL_DB or store= names another")
+            raise Error(f"there is no store '{_shown(path)}'; create it with `plimsoll submit`, or give another with PLIMSOLL_DB or store=")
         self._sqlite = _open_sqlite(path)
 
     def __repr__(self):
@@ -229,7 +229,7 @@ class Store:
         return f"Store({shown.hostname + shown.path if shown and shown.hostname else _shown(self.url)!r})"
 
     def sql(self, query, parameters=(), view=None):
-        """The rows of a query that reads; ? stands for a parameter. Dtypes go by the names of columns."""
+        """The rows of a query; ? stands for a parameter. Column names determine dtypes."""
         try:
             names, rows = (self._ask_sqlite if self._sqlite else self._ask_program)(query, parameters)
             return _frame(names, rows, view)
@@ -244,18 +244,18 @@ class Store:
         return [column[0] for column in cursor.description or ()], iter(lambda: cursor.fetchmany(20000), [])
 
     def _ask_program(self, query, parameters):
-        # no library for PostgreSQL is needed, and the address may hold a password: not on the command line
+        # uses no PostgreSQL library; the URL may contain a password, so it is not passed on the command line
         parts = query.split("?")
         for i, value in enumerate(parameters):
             quoted = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
             parts[i] += quoted
         objects = json.loads(_run("sql", "--json", "".join(parts), **self._environment))
-        # a text that is no UTF-8 comes once more, in base 64
+        # invalid UTF-8 has a second key in base64
         names = [n for n in (objects[0] if objects else ()) if not n.endswith("_b64")]
         return names, [[[o.get(n) for n in names] for o in objects]] if objects else []
 
     def columns(self, view):
-        """The names of a view's columns."""
+        """The column names of a view."""
         if self._sqlite:
             return list(self.sql(f"SELECT name AS text FROM pragma_table_info('{view}') ORDER BY cid")["text"])
         rows = self.sql("SELECT column_name AS text FROM information_schema.columns WHERE table_name = ? "
@@ -263,7 +263,7 @@ class Store:
         return list(rows["text"]) if len(rows) else []
 
     def view(self, view, job, columns=None, order="", where="", parameters=()):
-        """Rows of a view that belong to a job."""
+        """The rows of a job in a view."""
         known = self.columns(view)
         for name in columns or ():
             if name not in known:
@@ -272,7 +272,7 @@ class Store:
         listed = ", ".join(f'"{n}"' for n in names)
         frame = self.sql(f"SELECT {listed} FROM {view} WHERE job = ?{where}{order}",
                          (self.find(job), *parameters), view)
-        # an empty answer of the program has no names
+        # an empty result has no names
         return frame if len(frame.columns) else _frame(names, [], view)
 
     def find(self, job):
@@ -284,24 +284,24 @@ class Store:
         if not len(found) and "@" in name:
             found = self._namesake(*name.rsplit("@", 1))
         if len(found) > 1:
-            raise Error(f"several jobs have the id '{name}': name one as ID@START or ID@CLUSTER, or pass its row of jobs()")
+            raise Error(f"several jobs have the id '{name}'; give ID@START or ID@CLUSTER, or a row of jobs()")
         if not len(found) and name == "last":
             found = self.sql("SELECT job FROM jobs ORDER BY ingested DESC, job DESC LIMIT 1")
         elif not len(found) and name:
             found = self.sql("SELECT job FROM jobs WHERE jobname = ? ORDER BY job LIMIT 2", (name,))
             if len(found) > 1:
-                raise Error(f"several jobs have the name '{name}': name one by its id; jobs() shows them")
+                raise Error(f"several jobs have the name '{name}'; give an id; jobs() lists them")
         if not len(found) and name and name != "last":
             found = self.sql("SELECT job FROM jobs WHERE substr(jobid, 1, length(?)) = ? ORDER BY job LIMIT 2",
                              (name, name))
         if not len(found):
-            raise Error(f"there is no job '{name}' in {self!r}; jobs() shows them")
+            raise Error(f"there is no job '{name}' in {self!r}; jobs() lists all")
         if len(found) > 1:
-            raise Error(f"several jobs begin with '{name}'; jobs() shows them")
+            raise Error(f"several jobs begin with '{name}'; jobs() lists them")
         return int(found["job"][0])
 
     def _namesake(self, name, what):
-        """Those of an id that began at a time (the beginning will do; UTC with a Z behind it) or ran on a cluster."""
+        """Jobs with an id that started at a time (a prefix is enough; UTC if it ends in Z) or ran on a cluster."""
         found = self.sql("SELECT job, start AS us, cluster FROM jobs WHERE jobid = ?", (name,))
         if not len(found):
             return found
@@ -325,12 +325,12 @@ def _store(store):
 # ---- tables -----------------------------------------------------------------------------------------
 
 def sql(query, parameters=(), store=None):
-    """The rows of any query that reads the views; ? stands for a parameter."""
+    """The rows of any query on the views; ? stands for a parameter."""
     return _store(store).sql(query, parameters)
 
 
 def jobs(store=None):
-    """Every job, the last one first."""
+    """All jobs, the latest first."""
     s = _store(store)
     frame = s.sql("SELECT * FROM jobs ORDER BY ingested DESC, job DESC", (), "jobs")
     return frame if len(frame.columns) else _frame(s.columns("jobs"), [], "jobs")
@@ -344,7 +344,7 @@ def _row(job, s):
 
 
 def job(job="last", store=None):
-    """One job, a row of jobs()."""
+    """One job, as a row of jobs()."""
     return _row(job, _store(store))
 
 
@@ -364,23 +364,23 @@ def sums(job="last", store=None):
 
 
 def warnings(job="last", store=None):
-    """What was wrong with a job's data."""
+    """Problems in the data of a job."""
     return _store(store).view("job_warnings", job, order=" ORDER BY n")
 
 
 def profile(job="last", store=None):
-    """Processes and threads that ran at the same time, step by step."""
+    """Numbers of running processes and threads over time."""
     return _store(store).view("job_profiles", job, order=" ORDER BY time")
 
 
 def processes(job="last", columns=None, store=None):
-    """Every program image of a job in the order of their start, with every metric; columns: only these."""
+    """All program images of a job, sorted by start time, with all metrics or only the given columns."""
     return _store(store).view("processes", job, columns, " ORDER BY start, id")
 
 
 def tree(job="last", store=None):
-    """The processes as their tree, each below its parent: names with a dot for each level, then what each used and
-    what it and all below it used."""
+    """The process tree: names indented with one dot per level, and what each process used, alone and with its
+    descendants."""
     frame = processes(job, ["exename", "args", "pid", "duration", "cpu_time", "inclusive_cpu_time", "rssmax",
                             "descendants", "start", "depth", "id", "tree_first"], store)
     frame = frame.sort_values("tree_first", ignore_index=True)
@@ -390,7 +390,7 @@ def tree(job="last", store=None):
 
 
 def threads(job="last", columns=None, store=None):
-    """Threads of the processes that had several; process is the process' id."""
+    """Threads of multithreaded processes; process is the id of the process."""
     return _store(store).view("threads", job, columns, " ORDER BY process, n")
 
 
@@ -400,21 +400,21 @@ def events(job="last", store=None):
 
 
 def series(job="last", store=None):
-    """Everything that was sampled: a row for each metric of each process, device or node, with its unit, kind,
-    number of values, minimum, mean and maximum, and what a counter grew by."""
+    """All sampled series: one row per metric of each process, device or node, with unit, kind, number of values,
+    minimum, mean and maximum, and the increase of a counter."""
     return _store(store).view("series", job, order=" ORDER BY metric, host, entity_kind, entity")
 
 
 def absences(job="last", store=None):
-    """Metrics that a host did not have, and why."""
+    """Metrics that were absent on a host, and why."""
     return _store(store).view("absences", job, order=" ORDER BY host, metric")
 
 
 def samples(job="last", metric=None, host=None, entity_kind=None, entity=None, rate=False, store=None):
-    """Values over time, a row for each.
+    """Sampled values, one row each.
 
     metric: a name with or without its source ("process.rss", "rss"), a pattern ("network.*"), or several of them;
-    None: all. host, entity_kind, entity: only of these. rate: counters become rates a second."""
+    None: all. host, entity_kind, entity: only these. rate: convert counters to rates per second."""
     s = _store(store)
     number = s.find(job)
     known = s.view("series", pd.Series({"job": number}),
@@ -426,7 +426,7 @@ def samples(job="last", metric=None, host=None, entity_kind=None, entity=None, r
             continue
         if value not in set(known[column]):
             raise Error(f"no series of {column} '{value}'{_similar(value, sorted(set(known[column])))}; "
-                        "series() shows what there is")
+                        "series() lists all")
         where += f" AND {column} = ?"
         parameters.append(value)
     columns = ["time", "host", "metric", "entity_kind", "entity", "value"]
@@ -445,14 +445,14 @@ def _match_metrics(wanted, known):
         match = [m for m in known if fnmatch.fnmatchcase(m, word) or fnmatch.fnmatchcase(m.partition(".")[2], word)]
         if not match:
             short = [m.partition(".")[2] for m in known]
-            raise Error(f"the job has no metric '{word}'{_similar(word, known + short)}; series() shows what it has")
+            raise Error(f"the job has no metric '{word}'{_similar(word, known + short)}; series() lists what it has")
         found += [m for m in match if m not in found]
     return found
 
 
 def rates(frame, series):
-    """Samples with counters as rates a second. Where a counter went back, as devices do that are reset, there is no
-    value; nor is there one at the first reading, where `plimsoll series --rate` knows the time since the job's begin."""
+    """Samples with counters as rates per second. There is no value where a counter went back, because its device was
+    reset, nor for the first sample, for which `plimsoll series --rate` uses the time since the start of the job."""
     counters = set(series.loc[series["kind"] == "counter", "metric"])
     counts = frame["metric"].isin(counters)
     part = frame[counts]
@@ -464,7 +464,7 @@ def rates(frame, series):
 
 
 def seconds(frame):
-    """The same with durations and CPU times as seconds, in floats: for formats and plots that know no timedelta."""
+    """Converts durations and CPU times to seconds as floats, for formats and plots without timedelta."""
     return frame.assign(**{n: frame[n].dt.total_seconds() for n in frame.columns
                            if pd.api.types.is_timedelta64_dtype(frame[n])})
 
@@ -472,7 +472,7 @@ def seconds(frame):
 # ---- exports ----------------------------------------------------------------------------------------
 
 def _number(value):
-    """A number as a file has it: also as text, and whole ones as floats where others of the column are absent."""
+    """Converts a number from a file: possibly text, and integers as floats if the column has absent values."""
     if isinstance(value, str):
         try:
             return int(value)
@@ -482,7 +482,7 @@ def _number(value):
 
 
 def _nanoseconds_of(value):
-    """A point in time as a file has it: as text, or in us or ns since 1970, which differ enough."""
+    """Converts a time from a file: text, or us or ns since 1970, told apart by magnitude."""
     if isinstance(value, (int, float)):
         return int(value) if abs(value) > 10**17 else int(value) * 1000
     return pd.to_datetime(value, utc=True).value
@@ -506,8 +506,7 @@ def _typed_column(column, name):
 
 
 def _typed(frame):
-    """A table that a file held, with the dtypes of this module. Columns that it does not know are numbers, or
-    else texts."""
+    """A table from a file with the dtypes of this module. Unknown columns are numbers or else text."""
     names = [str(n) for n in frame.columns]
     return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)})
 
@@ -515,11 +514,11 @@ def _typed(frame):
 def _read_csv(path):
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         names = next(csv.reader(file), [])
-        # as texts first: a whole number beside an absent one would become a float
+        # as text first: otherwise integers in a column with absent values would become floats
         rows = list(csv.reader(file))
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
     if wrong is not None:
-        raise Error(f"'{path}': line {wrong + 2} has {len(rows[wrong])} fields and the header {len(names)}")
+        raise Error(f"'{path}': line {wrong + 2} has {len(rows[wrong])} fields, the header {len(names)}")
     return pd.DataFrame([[v if v != "" else None for v in row] for row in rows], columns=names, dtype=object)
 
 
@@ -569,36 +568,36 @@ _READERS = {
 
 
 def load(path):
-    """What `plimsoll export` wrote, with the same dtypes: a DataFrame; of a directory, an HDF5 or an SQLite file with
-    several tables a dictionary of them by name. The form goes by the suffix. As always, a pickle is to be loaded from
-    those only whose programs you would run."""
+    """Loads a file of `plimsoll export` with the same dtypes: a DataFrame, or for a directory, an HDF5 or an SQLite
+    file with several tables, a dictionary by name. The suffix selects the format. As always, load pickles only from
+    sources that you trust."""
     path = os.fspath(path)
     if os.path.isdir(path):
         files = sorted(f for f in os.listdir(path) if os.path.splitext(f)[1] in _READERS and not f.startswith("."))
         if not files:
-            raise Error(f"nothing in '{path}' is an export; of a job's own directory `plimsoll export` makes one")
+            raise Error(f"'{path}' contains no export; make one from a job directory with `plimsoll export`")
         return {os.path.splitext(f)[0]: load(os.path.join(path, f)) for f in files}
     if not os.path.exists(path):
         raise Error(f"there is no such file: '{path}'")
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _READERS:
-        raise Error(f"'{path}': the suffix is none of {', '.join(_READERS)}")
+        raise Error(f"'{path}': unknown suffix, expected one of {', '.join(_READERS)}")
     read, needs = _READERS[suffix]
     try:
         content = read(path)
     except ImportError as error:
-        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing "
-                    "more") from error
+        raise Error(f"'{path}': pandas needs {needs} for this format; CSV, JSON, pickle and SQLite need no "
+                    "other package") from error
     except Error:
         raise
-    except Exception as error:  # of libraries that have their own
+    except Exception as error:  # libraries raise exceptions of their own
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise Error(f"cannot read '{path}': {last}") from error
     if isinstance(content, dict):
         tables = {name: _typed(table) for name, table in content.items()}
         return next(iter(tables.values())) if len(tables) == 1 else tables
     if not isinstance(content, pd.DataFrame):
-        raise Error(f"'{path}' holds no table")
+        raise Error(f"'{path}' contains no table")
     return _typed(content)
 
 
@@ -622,7 +621,7 @@ def _axes(ax, width=9, height=2.7):
 
 
 def _time_axis(ax, row, times):
-    """From the begin to the end of the job, where they are known, so that plots stand below each other."""
+    """Limits the axis to the start and end of the job, if known, so that plots align."""
     import matplotlib.dates as dates
     import matplotlib.ticker as ticker
     locator = dates.AutoDateLocator()
@@ -639,12 +638,12 @@ def _time_axis(ax, row, times):
 
 
 def _plain(times):
-    """As matplotlib wants them: UTC without saying so."""
+    """Times for matplotlib: UTC without a zone."""
     return pd.DatetimeIndex(times).tz_convert("UTC").tz_localize(None)
 
 
 def _scale(values, unit):
-    """A factor and a unit that a person reads: bytes as MiB, microseconds a second as what they are, CPUs."""
+    """A factor and a readable unit: bytes as MiB, microseconds per second as CPUs."""
     top = float(np.nanmax(np.abs(values))) if len(values) and not np.all(np.isnan(values)) else 0.0
     base, slash, per = unit.partition("/")
     if base in ("us", "ns", "ms") and per == "s":
@@ -670,12 +669,12 @@ def _title(ax, text):
 
 
 def plot_concurrency(job="last", ax=None, store=None):
-    """Processes and threads that ran at the same time. Returns the axes."""
+    """Plots the numbers of running processes and threads. Returns the axes."""
     s = _store(store)
     row = _row(job, s)
     frame = profile(row, s)
     if not len(frame):
-        raise Error("the job has no records of processes; plot_samples() draws curves")
+        raise Error("the job has no records of processes; use plot_samples() for sampled metrics")
     ax = _axes(ax)
     times = _plain(frame["time"])
     counts = {name: frame[name].fillna(0).to_numpy(dtype=float) for name in ("processes", "threads")}
@@ -696,12 +695,12 @@ _BY = {"cpu_time": "CPU time", "duration": "wall time, added up", "rssmax": "lar
 
 
 def plot_executables(job="last", by="cpu_time", top=12, ax=None, store=None):
-    """The programs that used most, as bars: by cpu_time, duration, rssmax, rchar, wchar or count. Returns the axes."""
+    """Plots the programs that used most, by cpu_time, duration, rssmax, rchar, wchar or count. Returns the axes."""
     if by not in _BY:
         raise Error(f"plot_executables() draws by {', '.join(_BY)}, not '{by}'{_similar(by, list(_BY))}")
     frame = processes(job, ["exename"] + ([] if by == "count" else [by]), store)
     if not len(frame):
-        raise Error("the job has no records of processes; plot_samples() draws curves")
+        raise Error("the job has no records of processes; use plot_samples() for sampled metrics")
     groups = frame.assign(exename=frame["exename"].fillna("?")).groupby("exename", sort=False)
     counts = groups.size()
     if by == "count":
@@ -729,15 +728,15 @@ def plot_executables(job="last", by="cpu_time", top=12, ax=None, store=None):
 
 
 def _short(name, limit=32):
-    """A name that fits beside a plot, whatever somebody called a program."""
+    """Shortens a program name to fit next to a plot."""
     name = "".join(c if c.isprintable() else "\ufffd" for c in str(name))
     name = name if len(name) <= limit else name[:limit - 1] + "…"
     return name.replace("$", r"\$")  # not a formula
 
 
 def _curves(frame, per, aggregation):
-    """One column for each curve, on steps that all entities of a kind share. Of a step it is the largest value, so
-    that peaks stay visible."""
+    """One column per line, on steps that all entities of a kind share. The value of a step is the maximum, so that
+    peaks stay visible."""
     key = {"total": [], "host": ["host"], "entity": ["host", "entity"]}[per]
     gaps = frame.groupby(["host", "entity"], sort=False)["time"].diff().dropna()
     usual = gaps.median() if len(gaps) else pd.Timedelta(seconds=1)
@@ -746,7 +745,7 @@ def _curves(frame, per, aggregation):
     steps = frame.assign(time=frame["time"].dt.floor(step))
     wide = steps.pivot_table(index="time", columns=["host", "entity"], values="value", aggfunc="max", sort=False)
     wide = wide.resample(step, origin="epoch").asfreq()
-    # hosts and their processes are not read at the same moment: a step without a value goes on with the last one
+    # hosts and processes are not sampled at the same moment: a step without a value repeats the last one
     wide = wide.ffill(limit=1)
     if per == "entity":
         return wide
@@ -757,29 +756,30 @@ def _curves(frame, per, aggregation):
 
 
 def _programs(series):
-    """Processes by host and entity, as a person knows them: "gzip 4711"."""
+    """Readable names of processes by host and entity: "gzip 4711"."""
     names = {}
-    for host, entity, facts in zip(series["host"], series["entity"], series["facts"]):
-        facts = json.loads(facts) if isinstance(facts, str) else {}
-        if "comm" in facts:
-            names[host, entity] = f"{facts['comm']} {facts.get('pid', '')}"
+    texts = series["metadata"] if "metadata" in series else series["facts"]  # the older name
+    for host, entity, text in zip(series["host"], series["entity"], texts):
+        metadata = json.loads(text) if isinstance(text, str) else {}
+        if "comm" in metadata:
+            names[host, entity] = f"{metadata['comm']} {metadata.get('pid', '')}"
     return names
 
 
 def plot_samples(job="last", metric="process.rss", per="total", entity_kind=None, top=8, ax=None, store=None):
-    """A sampled metric over time. Returns the axes.
+    """Plots a sampled metric over time. Returns the axes.
 
-    per: "total" draws one curve, "host" one for each host, "entity" one for each process, device ... (those with the
-    largest means, top of them). Counters are drawn as rates. entity_kind: of which kind, where the metric has several;
-    the whole job or node where there is one."""
+    per: "total" draws one line, "host" one per host, "entity" one per process, device ... (the top ones by mean).
+    Counters are drawn as rates. entity_kind selects the kind of entity if the metric has several; by default the whole
+    job or node, if there is one."""
     if per not in ("total", "host", "entity"):
-        raise Error(f"per is 'total', 'host' or 'entity', not '{per}'")
+        raise Error(f"per must be 'total', 'host' or 'entity', not '{per}'")
     s = _store(store)
     row = _row(job, s)
     known = series(row, s)
     names = _match_metrics(metric, sorted(set(known["metric"])))
     if len(names) != 1:
-        raise Error(f"plot_samples() draws one metric, and '{metric}' matches {len(names)}: {', '.join(names[:5])} ...")
+        raise Error(f"plot_samples() draws one metric, but '{metric}' matches {len(names)}: {', '.join(names[:5])} ...")
     mine = known[known["metric"] == names[0]]
     kinds = list(dict.fromkeys(mine["entity_kind"]))
     wanted = ("process", "job", "node") if per == "entity" else ("job", "node")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# TaskEpilog for Slurm: the first task of a node ends the job there, and the last one to end moves it away: `stage`
-# refuses while others are still recorded. It stays silent and never fails: Slurm would show that to the user.
+# TaskEpilog for Slurm: the first task of a node ends the job there, and the last task to end stages it, because `stage`
+# refuses a job that is still being recorded. Prints nothing and never fails: Slurm would show that to the user.
 #
 #     TaskEpilog=/usr/local/share/plimsoll/slurm/task_epilog.sh
 plimsoll=${PLIMSOLL:-plimsoll}

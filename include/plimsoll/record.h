@@ -127,5 +127,16 @@ static inline uint32_t pl_get_u32(const unsigned char *p)
 {
 	return pl_get_u16(p) | (uint32_t)pl_get_u16(p + 2) << 16;
 }
+static inline void pl_put_u64(unsigned char *p, uint64_t v)
+{
+	pl_put_u32(p, (uint32_t)v);
+	pl_put_u32(p + 4, (uint32_t)(v >> 32));
+}
+static inline uint64_t pl_get_u64(const void *data)
+{
+	const unsigned char *p = (const unsigned char *)data;
+
+	return pl_get_u32(p) | (uint64_t)pl_get_u32(p + 4) << 32;
+}
 
 #endif

@@ -1,10 +1,9 @@
-/* What bounded a job: how it ended, and the list of rules; see findings.h. A rule is one function
- * and one row. */
+/* Findings: how the job ended, and the list of rules; see findings.h. A rule is one function and
+ * one row. */
 #include <math.h>
 #include <string.h>
 
 #include "analysis/findings_rules.h"
-#include "core/text/text.h"
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
@@ -16,69 +15,53 @@ static bool was_killed_by(const struct finding_figures *f, int *ret_signal)
 	return true;
 }
 
-/* Half as much again as it had is a beginning; what it used where it had no limit is no guide. */
-static void advise_more_memory(const struct finding_figures *f, struct strbuf *out)
-{
-	double base = f->memory_used > f->memory_limit ? f->memory_used : f->memory_limit;
-
-	if (f->granted && f->memory_limit > 0) {
-		strbuf_addstr(out, "Ask for ");
-		finding_memory(out, base * 1.5);
-		strbuf_addstr(out, ", or spread the job over more hosts.");
-	} else if (f->memory_limit > 0) {
-		strbuf_addstr(out, "Give it more than ");
-		text_add_bytes(out, f->memory_limit);
-		strbuf_addstr(out, " (the limit of its control group), or let it use less.");
-	} else {
-		strbuf_addstr(out, "Ask for more memory than it had, or spread the job over more "
-				   "hosts.");
-	}
-}
-
 void rule_oom(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
 	if (!finding_out_of_memory(f))
 		return;
-	strbuf_addstr(&d.title,
-		      f->oom_kills >= 1 ? "memory ran out" : "memory most likely ran out");
+	say(&d.title,
+	    f->oom_kills >= 1 ? "it ran out of memory" : "it most likely ran out of memory");
 	if (f->oom_kills >= 1)
-		strbuf_addf(&d.evidence,
-			    "the kernel killed %.0f process%s because memory was short",
-			    f->oom_kills, f->oom_kills < 2 ? "" : "es");
+		say(&d.evidence, "the kernel killed %P because memory was short", f->oom_kills);
 	else
-		strbuf_addf(&d.evidence, "%.0f process%s ended by SIGKILL", f->killed,
-			    f->killed < 2 ? " was" : "es were");
-	if (f->memory_used > 0) {
-		strbuf_addstr(&d.evidence, "; ");
-		text_add_bytes(&d.evidence, f->memory_used);
-		strbuf_addstr(&d.evidence, " in use");
-	}
-	if (f->memory_limit > 0) {
-		strbuf_addstr(&d.evidence, f->memory_used > 0 ? " of " : "; the limit was ");
-		text_add_bytes(&d.evidence, f->memory_limit);
-	}
-	strbuf_addstr(&d.evidence, ".");
-	advise_more_memory(f, &d.advice);
+		say(&d.evidence, "SIGKILL ended %P", f->killed);
+	if (f->memory_used > 0)
+		say(&d.evidence, "; %B in use", f->memory_used);
+	if (f->memory_limit > 0)
+		say(&d.evidence, f->memory_used > 0 ? " of %B" : "; the limit was %B",
+		    f->memory_limit);
+	say(&d.evidence, ".");
+	/* half as much again is a start; without a limit, what it used says nothing */
+	if (f->granted && f->memory_limit > 0)
+		say(&d.advice, "Ask for %M, or spread the job over more hosts.",
+		    (f->memory_used > f->memory_limit ? f->memory_used : f->memory_limit) * 1.5);
+	else if (f->memory_limit > 0)
+		say(&d.advice,
+		    "Give it more than %B (the limit of its cgroup), or make it use less.",
+		    f->memory_limit);
+	else
+		say(&d.advice,
+		    "Ask for more memory than it had, or spread the job over more hosts.");
 	finding_add(to, FINDING_OOM, FINDING_SEVERE, &d);
 }
 
-/* Who sent it is not known: batch systems end jobs at limits of time and memory by these. */
+/* Batch systems end jobs at limits of time and memory by these signals; who sent one is unknown. */
 static const char *advice_for_signal(int sig)
 {
 	switch (sig) {
 	case 9:
-		return "Who killed it is not known. The batch system (sacct, job state) and the "
-		       "kernel log (dmesg) tell a limit of memory or time from a person.";
+		return "Who killed it is unknown. The batch system (sacct, job state) and the kernel "
+		       "log (dmesg) show whether it was a memory limit, a time limit or a person.";
 	case 2:
 	case 15:
 	case 24:
 		return "If its time limit ended it, ask for more time than it took; if a person "
 		       "did, there is nothing to change.";
 	default:
-		return "Run it again with `ulimit -c unlimited` and look at the core file where "
-		       "it crashed.";
+		return "Run it again with `ulimit -c unlimited` and look in the core file where it "
+		       "crashed.";
 	}
 }
 
@@ -87,39 +70,33 @@ void rule_killed(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	int sig = 0;
 
-	if (was_killed_by(f, &sig) && !finding_out_of_memory(f)) {
+	if (finding_out_of_memory(f))
+		return;
+	if (was_killed_by(f, &sig)) {
 		strbuf_addf(&d.title, "ended by signal %d (%s)", sig, strsignal(sig));
-		strbuf_addf(&d.evidence, "its exit status is %.0f", f->exitcode);
-		if (f->duration > 0) {
-			strbuf_addstr(&d.evidence, " after ");
-			text_add_duration(&d.evidence, f->duration);
-		}
-		strbuf_addstr(&d.evidence, ".");
-		strbuf_addstr(&d.advice, advice_for_signal(sig));
+		say(&d.evidence, "it ended");
+		if (f->duration > 0)
+			say(&d.evidence, " after %T", f->duration);
+		say(&d.evidence, " with exit status %W.", f->exitcode);
+		say(&d.advice, advice_for_signal(sig));
 		finding_add(to, FINDING_KILLED, FINDING_SEVERE, &d);
-	} else if (f->signalled >= 1 && !finding_out_of_memory(f)) {
-		finding_processes(&d.title, f->signalled);
-		strbuf_addstr(&d.title, " ended by a signal");
-		finding_count(&d.evidence, f->signalled);
-		strbuf_addstr(&d.evidence, " of ");
-		finding_processes(&d.evidence, f->processes);
+	} else if (f->signalled >= 1) {
+		say(&d.title, "%P ended by a signal", f->signalled);
+		say(&d.evidence, "%C of %P", f->signalled, f->processes);
 		if (f->signals && *f->signals)
-			strbuf_addf(&d.evidence, ": %s", f->signals);
-		strbuf_addstr(&d.evidence, "; the job itself did not end by one.");
-		strbuf_addf(&d.advice,
-			    "See which with `plimsoll procs %s --failed`; those that the job's "
-			    "own scripts end need no change.",
-			    finding_job(f));
+			say(&d.evidence, ": %s", f->signals);
+		say(&d.evidence, "; the job itself was not ended by one.");
+		say(&d.advice,
+		    "List them with `plimsoll procs %s --failed`; processes that the job's own scripts "
+		    "end need no change.",
+		    finding_job(f));
 		finding_add(to, FINDING_KILLED, FINDING_NOTE, &d);
 	}
 }
 
 static void failed_of(struct strbuf *out, const struct finding_figures *f)
 {
-	finding_count(out, f->failed);
-	strbuf_addstr(out, " of ");
-	finding_processes(out, f->processes);
-	strbuf_addstr(out, " ended with a status other than 0");
+	say(out, "%C of %P ended with a status other than 0", f->failed, f->processes);
 }
 
 void rule_failed(const struct finding_figures *f, struct findings *to)
@@ -127,46 +104,42 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	bool many =
 		f->failed >= LIMIT(FAILED_COUNT) && f->failed >= LIMIT(FAILED_SHARE) * f->processes;
+	bool failed = f->exitcode > 0 || f->exitcode < 0;
 	int sig;
 
-	if (f->exitcode > 0 || f->exitcode < 0) {
-		if (was_killed_by(f, &sig) || finding_out_of_memory(f))
-			return;
-		strbuf_addf(&d.title, "it failed with exit status %.0f", f->exitcode);
+	if (failed && (was_killed_by(f, &sig) || finding_out_of_memory(f)))
+		return;
+	if (!failed && !many)
+		return;
+	if (!failed) {
+		say(&d.title, "%P failed", f->failed);
+		failed_of(&d.evidence, f);
+		say(&d.evidence, ", and the job went on.");
+	} else {
+		say(&d.title, "it failed with exit status %W", f->exitcode);
 		if (f->failed >= 1)
 			failed_of(&d.evidence, f);
 		else
-			strbuf_addf(&d.evidence, "the job's own exit status is %.0f", f->exitcode);
+			say(&d.evidence, "the exit status of the job is %W", f->exitcode);
 		if (f->failed_name && *f->failed_name)
-			strbuf_addf(&d.evidence, ", %s with %.0f as the job", f->failed_name,
-				    f->exitcode);
-		strbuf_addstr(&d.evidence, ".");
-	} else if (many) {
-		finding_processes(&d.title, f->failed);
-		strbuf_addstr(&d.title, " failed");
-		failed_of(&d.evidence, f);
-		strbuf_addstr(&d.evidence, ", and the job went on.");
-	} else {
-		return;
+			say(&d.evidence, ", %s with %W as the job", f->failed_name, f->exitcode);
+		say(&d.evidence, ".");
 	}
 	if (f->failed >= 1)
-		strbuf_addf(&d.advice, "List them with `plimsoll procs %s --failed`",
-			    finding_job(f));
+		say(&d.advice, "List them with `plimsoll procs %s --failed`", finding_job(f));
 	else if (f->failed == 0)
-		strbuf_addstr(&d.advice, "Look at what it printed: the processes that are known "
-					 "ended well");
+		say(&d.advice, "Look at its output: all known processes ended with status 0");
 	else
-		strbuf_addstr(&d.advice, "Look at what it printed; `plimsoll run` also records how "
-					 "each of its processes ended");
+		say(&d.advice,
+		    "Look at its output; `plimsoll run` also records how each process ended");
 	if (f->exitcode > 0 && f->failed >= 1)
-		strbuf_addf(&d.advice, ": look first at the last one with status %.0f",
-			    f->exitcode);
-	strbuf_addch(&d.advice, '.');
+		say(&d.advice, ": look first at the last one with status %W", f->exitcode);
+	say(&d.advice, ".");
 	finding_add(to, FINDING_FAILED,
 		    f->exitcode == 0 || isnan(f->exitcode) ? FINDING_NOTE : FINDING_SEVERE, &d);
 }
 
-/* ---- what is left --------------------------------------------------------------------------- */
+/* ---- jobs that no rule explains ------------------------------------------------------------- */
 
 /* Does a finding say what took the time, or how it ended? */
 static bool explains(const struct finding *f)
@@ -175,13 +148,13 @@ static bool explains(const struct finding *f)
 	case FINDING_KILLED:
 	case FINDING_FAILED:
 		return f->weight == FINDING_SEVERE;
-	case FINDING_BOOKS:
+	case FINDING_ACCOUNTING:
 	case FINDING_SHORT:
 		return false;
 	case FINDING_IDLE:
 		return true;
 	default:
-		/* notes tell of habits, and one of them that all cores were busy */
+		/* other notes are about habits, except that all cores were busy */
 		return f->weight > FINDING_NOTE || str_prefix(f->title, FINDING_BOUND);
 	}
 }
@@ -191,82 +164,65 @@ static void too_little(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
 	if (f->duration < LIMIT(MOMENT) && !isnan(f->cpu)) {
-		strbuf_addstr(&d.title, "too short to say what bounded it");
-		strbuf_addstr(&d.evidence, "It took ");
-		text_add_duration(&d.evidence, f->duration);
-		strbuf_addstr(&d.evidence, ", ");
-		text_add_duration(&d.evidence, f->cpu);
-		strbuf_addstr(&d.evidence, " of CPU.");
-		strbuf_addstr(&d.advice,
-			      to->count ? "See below what else stands out."
-					: "Nothing needs a change that such a short run shows.");
+		say(&d.title, "too short for a verdict");
+		say(&d.evidence, "It took %T, %T of CPU.", f->duration, f->cpu);
+		say(&d.advice, to->count ? "See below what else stands out."
+					 : "Such a short run shows nothing that needs a change.");
 	} else if (f->unseen >= 1) {
-		strbuf_addstr(&d.title, "too little is known to say what bounded it");
-		strbuf_addstr(&d.evidence, "The CPU time and memory of ");
-		finding_processes(&d.evidence, f->unseen);
-		strbuf_addstr(&d.evidence, " are not known: nobody saw the end, which a signal "
-					   "made or which was still to come.");
-		strbuf_addstr(&d.advice, "Start the next one with `plimsoll run`: it sees how "
-					 "every process ends.");
+		say(&d.title, "too little is known for a verdict");
+		say(&d.evidence,
+		    "CPU time and memory of %P are unknown: a signal ended them, or their end was not "
+		    "recorded yet.",
+		    f->unseen);
+		say(&d.advice,
+		    "Start the next one with `plimsoll run`, which sees every process end.");
 	} else {
-		strbuf_addstr(&d.title, "too little is known to say what bounded it");
-		strbuf_addstr(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
-							 : "Its duration is not known.");
-		strbuf_addstr(&d.advice, "Record the next one with `plimsoll run --sample 1s`.");
+		say(&d.title, "too little is known for a verdict");
+		say(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
+					       : "Its duration is unknown.");
+		say(&d.advice, "Record the next one with `plimsoll run --sample 1s`.");
 	}
-	finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+	finding_add(to, FINDING_ACCOUNTING, FINDING_NOTE, &d);
 }
 
-/* A node does not end, and nothing bounds it: how busy it was. */
+/* A node does not end, and nothing limits it: how busy it was. */
 static void rule_node(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
 	if (isnan(f->node_busy)) {
-		strbuf_addstr(&d.title, "how busy the node was is not known");
-		strbuf_addstr(&d.evidence, "Its own CPU time was not sampled.");
-		strbuf_addstr(&d.advice, "Let `plimsoll node` read the source system there.");
-		finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+		say(&d.title, "it is unknown how busy the node was");
+		say(&d.evidence, "The CPU time of the node was not sampled.");
+		say(&d.advice, "Enable the source `system` of `plimsoll node` there.");
+		finding_add(to, FINDING_ACCOUNTING, FINDING_NOTE, &d);
 		return;
 	}
-	strbuf_addf(&d.title, "the node was %.0f %% busy", percent(f->node_busy));
-	if (f->cores > 0) {
-		finding_number(&d.evidence, f->node_busy * f->cores);
-		strbuf_addf(&d.evidence, " of its %.0f cores were busy on average, ", f->cores);
-		finding_number(&d.evidence, f->node_peak * f->cores);
-		strbuf_addstr(&d.evidence, " at most.");
-	} else {
-		strbuf_addf(&d.evidence,
-			    "%.0f %% of its CPU time was used on average, %.0f %% at most.",
-			    percent(f->node_busy), percent(f->node_peak));
-	}
-	strbuf_addf(&d.advice,
-		    "What jobs did there is in their own reports: `plimsoll list --host %s` "
-		    "names them.",
-		    f->node);
+	say(&d.title, "the node was %% busy", f->node_busy);
+	if (f->cores > 0)
+		say(&d.evidence, "%N of its %W cores were busy on average, %N at most.",
+		    f->node_busy * f->cores, f->cores, f->node_peak * f->cores);
+	else
+		say(&d.evidence, "%% of its CPU time was used on average, %% at most.",
+		    f->node_busy, f->node_peak);
+	say(&d.advice, "Its jobs have their own reports: `plimsoll list --host %s` lists them.",
+	    f->node);
 	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
 }
 
-/* "; tasks waited 2 s for a core, 1 s for storage": as far as it is known. */
+/* "; tasks waited 2 s for a core, 1 s for storage", as far as known. */
 static void add_waits(const struct finding_figures *f, struct strbuf *out)
 {
-	const struct {
-		double s;
-		const char *what;
-	} waits[] = {{f->cpu_wait, " for a core"}, {f->io_wait, " for storage"}};
 	const char *between = "; tasks waited ";
 
-	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
-		if (!(waits[i].s > 0))
-			continue;
-		strbuf_addstr(out, between);
-		text_add_duration(out, waits[i].s);
-		strbuf_addstr(out, waits[i].what);
+	if (f->cpu_wait > 0) {
+		say(out, "%s%T for a core", between, f->cpu_wait);
 		between = ", ";
 	}
+	if (f->io_wait > 0)
+		say(out, "%s%T for storage", between, f->io_wait);
 }
 
-/* Every job has a verdict on what took its time, and be it that nothing stands out. */
+/* Every job has a verdict on what took its time, even if nothing stands out. */
 static void rule_rest(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
@@ -288,36 +244,32 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		too_little(f, to);
 		return;
 	}
-	strbuf_addstr(&d.title, computed && alone
-					? "computing took most of the time, nothing stands out"
-				: computed ? "computing took most of the time"
-				: stored   ? "it mostly waited, most likely for storage"
-				: sure     ? "it mostly waited, and not for the machine"
-				: no_core  ? "it mostly waited, and not for a core"
-					   : "it mostly waited; what for is not known");
+	say(&d.title, computed && alone ? "computing took most of the time, nothing stands out"
+		      : computed        ? "computing took most of the time"
+		      : stored          ? "it mostly waited, most likely for storage"
+		      : sure            ? "it mostly waited, but not for CPU or storage"
+		      : no_core         ? "it mostly waited, but not for a core"
+					: "it mostly waited, for an unknown reason");
 	finding_add_busy(f, &d.evidence);
 	if (!computed && stored) {
-		strbuf_addstr(&d.evidence, ", while ");
-		text_add_bytes(&d.evidence, moved);
-		strbuf_addstr(&d.evidence, " went to and from storage (");
-		text_add_bytes(&d.evidence, moved / f->duration);
-		strbuf_addstr(&d.evidence, "/s)");
+		say(&d.evidence, ", while %B went to and from storage (%B/s)", moved,
+		    moved / f->duration);
 	} else {
 		finding_add_top(f, &d.evidence);
 		if (!computed)
 			add_waits(f, &d.evidence);
 	}
-	strbuf_addstr(&d.evidence, ".");
+	say(&d.evidence, ".");
 	if (computed)
-		strbuf_addf(&d.advice, "%s`plimsoll tree %s` shows where the time went.",
-			    alone ? "Nothing needs a change; " : "", finding_job(f));
+		say(&d.advice, "%s`plimsoll tree %s` shows where the time went.",
+		    alone ? "Nothing needs a change; " : "", finding_job(f));
 	else if (stored)
-		strbuf_addstr(&d.advice, "Keep intermediate files on the node's own disk ($TMPDIR) "
-					 "and copy only results.");
+		say(&d.advice,
+		    "Keep intermediate files on the node's own disk ($TMPDIR) and copy only "
+		    "results.");
 	else {
 		finding_add_where(f, &d.advice);
-		strbuf_addstr(&d.advice, ": it slept then, or waited for other jobs, the network "
-					 "or a person.");
+		say(&d.advice, ": it slept, or waited for other jobs, the network or a person.");
 	}
 	finding_add(to,
 		    computed ? FINDING_CPU
@@ -326,11 +278,12 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		    stored && !computed ? FINDING_WARNING : FINDING_NOTE, &d);
 }
 
-/* In the order in which findings of the same weight are told. */
-static void (*const rules[])(const struct finding_figures *f, struct findings *to) = {
-	rule_oom,   rule_killed,      rule_failed,  rule_io,           rule_memory, rule_waiting,
-	rule_ranks, rule_hosts,       rule_network, rule_gpu,          rule_idle,   rule_short,
-	rule_cpu,   rule_small_calls, rule_system,  rule_spare_memory, rule_books,
+/* In the order of findings of the same weight. */
+static finding_rule *const rules[] = {
+	rule_oom,          rule_killed,     rule_failed, rule_io,          rule_memory,
+	rule_waiting,      rule_ranks,      rule_hosts,  rule_network,     rule_gpu,
+	rule_idle,         rule_short,      rule_cpu,    rule_small_calls, rule_system,
+	rule_spare_memory, rule_accounting,
 };
 
 void findings_find(struct findings *to, const struct finding_figures *f)
@@ -339,7 +292,7 @@ void findings_find(struct findings *to, const struct finding_figures *f)
 		rules[i](f, to);
 	size_t count = to->count;
 	rule_rest(f, to);
-	/* what took the time goes before habits of the same weight */
+	/* what took the time comes before habits of the same weight */
 	if (to->count > count) {
 		struct finding rest = to->list[count];
 

@@ -1,7 +1,9 @@
 /* How findings are written; see findings_rules.h. */
 #include <math.h>
+#include <stdarg.h>
 
 #include "analysis/findings_rules.h"
+#include "core/text/text.h"
 
 void draft_release(struct draft *d)
 {
@@ -22,32 +24,14 @@ void finding_add(struct findings *to, enum finding_kind kind, enum finding_weigh
 				 strbuf_take(&d->advice)};
 }
 
-void finding_number(struct strbuf *out, double v)
+static void add_number(struct strbuf *out, double v)
 {
 	bool small = v > -99.5 && v < 99.5;
 
 	strbuf_addf(out, !small || v == (double)(int64_t)v ? "%.0f" : v >= 1 ? "%.1f" : "%.2f", v);
 }
 
-void finding_count(struct strbuf *out, double v)
-{
-	char digits[32];
-	int n = snprintf(digits, sizeof(digits), "%.0f", v >= 0 && v < 1e18 ? v : 0.0);
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			strbuf_addch(out, ',');
-		strbuf_addch(out, digits[i]);
-	}
-}
-
-void finding_processes(struct strbuf *out, double v)
-{
-	finding_count(out, v);
-	strbuf_addstr(out, v < 2 ? " process" : " processes");
-}
-
-void finding_memory(struct strbuf *out, double bytes)
+static void add_memory(struct strbuf *out, double bytes)
 {
 	if (!(bytes < 1e18))
 		strbuf_addstr(out, "more memory (--mem)");
@@ -58,9 +42,45 @@ void finding_memory(struct strbuf *out, double bytes)
 			    (long long)((bytes + 64 * MIB - 1) / (64 * MIB)) * 64);
 }
 
+static void add_count(struct strbuf *out, double v, const char *one, const char *many)
+{
+	text_add_count(out, v >= 0 && v < 1e18 ? round_i64(v) : 0);
+	strbuf_addstr(out, v < 2 ? one : many);
+}
+
+void say(struct strbuf *out, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	for (const char *p = format; *p; p++) {
+		if (*p != '%')
+			strbuf_addch(out, *p);
+		else if (*++p == 's')
+			strbuf_addstr(out, va_arg(ap, const char *));
+		else if (*p == 'T')
+			text_add_duration(out, va_arg(ap, double));
+		else if (*p == 'B')
+			text_add_bytes(out, va_arg(ap, double));
+		else if (*p == 'N')
+			add_number(out, va_arg(ap, double));
+		else if (*p == 'W')
+			strbuf_addf(out, "%.0f", va_arg(ap, double));
+		else if (*p == '%')
+			strbuf_addf(out, "%.0f %%", 100 * va_arg(ap, double));
+		else if (*p == 'C')
+			add_count(out, va_arg(ap, double), "", "");
+		else if (*p == 'P')
+			add_count(out, va_arg(ap, double), " process", " processes");
+		else if (*p == 'M')
+			add_memory(out, va_arg(ap, double));
+	}
+	va_end(ap);
+}
+
 double finding_up(double v)
 {
-	/* what is larger has no fraction, and what is no number no whole part */
+	/* larger numbers have no fraction, NAN has no whole part */
 	if (!(v > -1e15 && v < 1e15))
 		return v;
 	double whole = (double)(int64_t)v;
@@ -76,16 +96,15 @@ double finding_busy(const struct finding_figures *f)
 void finding_add_top(const struct finding_figures *f, struct strbuf *out)
 {
 	if (f->top_name && *f->top_name && f->top_share > 0)
-		strbuf_addf(out, "; %s used %.0f %% of it", f->top_name, percent(f->top_share));
+		say(out, "; %s used %% of it", f->top_name, f->top_share);
 }
 
 void finding_add_busy(const struct finding_figures *f, struct strbuf *out)
 {
-	finding_number(out, finding_busy(f));
+	say(out, "%N", finding_busy(f));
 	if (f->cores > 0)
-		strbuf_addf(out, " of %.0f", f->cores);
-	strbuf_addstr(out,
-		      f->cores < 2 ? " core was busy on average" : " cores were busy on average");
+		say(out, " of %W", f->cores);
+	say(out, f->cores < 2 ? " core was busy on average" : " cores were busy on average");
 }
 
 double finding_runnable(const struct finding_figures *f)
@@ -98,17 +117,17 @@ bool finding_felt(const struct finding_figures *f, double waited)
 	return f->duration >= LIMIT(MOMENT) && waited >= LIMIT(WAITED) * f->duration;
 }
 
-/* `timeline` tells which processes there were, not whether they ran. */
+/* `timeline` shows which processes existed, not whether they ran. */
 void finding_add_where(const struct finding_figures *f, struct strbuf *out)
 {
 	if (f->sampled)
-		strbuf_addf(out, "`plimsoll series %s -m process.cpu_percent --total` shows when",
-			    finding_job(f));
+		say(out, "`plimsoll series %s -m process.cpu_percent --total` shows when",
+		    finding_job(f));
 	else
-		strbuf_addf(out,
-			    "`plimsoll tree %s` shows which processes took time without using a "
-			    "CPU; `plimsoll run --sample 1s` shows when",
-			    finding_job(f));
+		say(out,
+		    "`plimsoll tree %s` shows which processes took time without using a CPU; "
+		    "`plimsoll run --sample 1s` shows when",
+		    finding_job(f));
 }
 
 double finding_tasks(const struct finding_figures *f)
@@ -133,10 +152,10 @@ void finding_cores(struct strbuf *out, const struct finding_figures *f, double c
 {
 	double tasks = finding_tasks(f);
 
-	strbuf_addf(out, " (-c %.0f", finding_up(cores / tasks));
+	say(out, " (-c %W", finding_up(cores / tasks));
 	if (tasks > 1)
-		strbuf_addf(out, " for each of %.0f ranks", tasks);
-	strbuf_addch(out, ')');
+		say(out, " for each of %W ranks", tasks);
+	say(out, ")");
 }
 
 bool finding_out_of_memory(const struct finding_figures *f)

@@ -1,9 +1,12 @@
-/* Parsing and running of commands; see command.h. */
+/* Parses the command line and runs commands; see command.h. */
 #include "cmd/command.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
+
+#include "context/job_argument.h"
+#include "store/query.h"
 
 #define COMMAND(symbol) extern const struct command command_##symbol;
 #include "cmd/commands.def"
@@ -44,7 +47,7 @@ static void make_parser(const struct command *c, struct parser *p)
 {
 	size_t n = 0, s = 0;
 
-	/* '+': an argument ends the options; ':': a missing value is ours to report */
+	/* '+': an argument ends the options; ':': we report missing values ourselves */
 	if (c->stops_at_words)
 		p->shorts[s++] = '+';
 	p->shorts[s++] = ':';
@@ -63,7 +66,7 @@ static void make_parser(const struct command *c, struct parser *p)
 	p->shorts[s] = 0;
 }
 
-/* The row that getopt_long() means; NULL: none. */
+/* The row for a result of getopt_long(); NULL: none. */
 static const struct option_row *row_of(const struct command *c, int got)
 {
 	if (got >= LONG_BASE)
@@ -83,7 +86,7 @@ static int print_help(const struct command *c)
 	return EXIT_OK;
 }
 
-/* An option that there is none of, or one that has a value too many or too few. */
+/* Reports an unknown option, or a missing or unexpected value. */
 static int bad_option(const struct command *c, int got, const char *word)
 {
 	_cleanup_strbuf_ struct strbuf takes = STRBUF_INIT;
@@ -97,11 +100,11 @@ static int bad_option(const struct command *c, int got, const char *word)
 	if (optopt >= LONG_BASE)
 		return usage_error(c->name, "%s: --%s takes no value", c->name,
 				   o ? o->name : "help");
-	return optopt ? usage_error(c->name, "%s: there is no option -%c", c->name, optopt)
+	return optopt ? usage_error(c->name, "%s: unknown option -%c", c->name, optopt)
 		      : unknown_option(c, word);
 }
 
-/* Takes the options; the status when nothing is to be run, else -1. */
+/* Takes the options. Returns -1, or the exit status if there is nothing to run. */
 static int take_options(const struct command *c, struct context *ctx, int argc, char **argv)
 {
 	struct parser p;
@@ -125,7 +128,7 @@ static int take_options(const struct command *c, struct context *ctx, int argc, 
 	return -1;
 }
 
-/* getopt() moves "--" before all arguments, so that those behind it are no more told apart. */
+/* Counts the words after "--", before getopt() moves them. */
 static int words_behind(int argc, char **argv)
 {
 	int i = 1;
@@ -133,6 +136,51 @@ static int words_behind(int argc, char **argv)
 	while (i < argc && strcmp(argv[i], "--") != 0)
 		i++;
 	return i < argc ? argc - i - 1 : 0;
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* Is the number of operands right? Reports it if not. */
+static bool check_operands(const struct command *c, int argc, char **argv)
+{
+	const struct operands *o = &c->operands;
+	const char *hint = o->hint ? o->hint : "", *link = o->hint ? "; " : "";
+
+	if (c->stops_at_words || (argc >= o->min && argc <= o->max))
+		return true;
+	if (!o->max)
+		usage_error(c->name, "%s: unexpected argument '%s'%s%s", c->name, argv[0], link,
+			    hint);
+	else if (argc < o->min)
+		usage_error(c->name, "%s: missing %s%s%s", c->name, o->name, link, hint);
+	else
+		usage_error(c->name, "%s: takes %s%d %s, not %d%s%s", c->name,
+			    o->min == o->max ? "" : "at most ", o->max, o->name, argc, link, hint);
+	return false;
+}
+
+int report_store_error(const struct store *s, int r)
+{
+	if (r < 0)
+		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static int show_job(const struct command *c, struct context *ctx, const char *name)
+{
+	_cleanup_store_ struct store *s = NULL;
+	int64_t job = 0;
+	int status = c->check ? c->check(ctx) : EXIT_OK;
+
+	if (status != EXIT_OK)
+		return status;
+	if (c->shows_paths ? job_argument_open(ctx, name, &s, &job) < 0
+			   : open_store(ctx, STORE_READ, &s) < 0)
+		return EXIT_FAILED;
+	if (!c->shows_paths && (job = find_stored_job(s, name)) < 0)
+		return EXIT_FAILED;
+	status = c->show(ctx, s, job);
+	return status < 0 ? report_store_error(s, status) : status;
 }
 
 int command_execute(const struct command *c, struct context *ctx, int argc, char **argv)
@@ -145,6 +193,10 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	ctx->given = 0;
 	ctx->behind = words_behind(argc, argv);
 	int status = take_options(c, ctx, argc, argv);
+	argc -= optind;
+	argv += optind;
+	if (status < 0 && !check_operands(c, argc - (c->passes_on ? ctx->behind : 0), argv))
+		status = EXIT_USAGE;
 	if (status == EXIT_USAGE && c->usage_status)
 		return c->usage_status;
 	if (status >= 0)
@@ -152,5 +204,5 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	if (ctx->problems)
 		warn_lines(ctx->problems, NULL);
 	ctx->problems = NULL;
-	return c->run(ctx, argc - optind, argv + optind);
+	return c->show ? show_job(c, ctx, argc ? argv[0] : "last") : c->run(ctx, argc, argv);
 }

@@ -1,4 +1,4 @@
-/* Help and manual pages, made from the commands' tables. */
+/* Makes help texts and manual pages from the rows of the commands. */
 #include <ctype.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void add_option_name(struct strbuf *out, const struct option_row *o, bool
 		strbuf_addf(out, " %s", o->arg);
 }
 
-/* The help of the row, and the words or the range that it allows. */
+/* The help of the row, with the valid words or range. */
 static void add_option_help(struct strbuf *out, const struct option_row *o)
 {
 	_cleanup_strbuf_ struct strbuf limits = STRBUF_INIT;
@@ -33,28 +33,46 @@ static void add_option_help(struct strbuf *out, const struct option_row *o)
 }
 
 /* Paragraphs are separated by blank lines. */
-static void add_paragraphs(struct strbuf *out, const char *text)
+static void add_paragraphs(struct strbuf *out, const char *text,
+			   void (*add)(struct strbuf *out, const char *paragraph))
 {
 	while (text && *text) {
 		const char *end = strstr(text, "\n\n");
 		_cleanup_free_ char *one =
 			end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
 
-		strbuf_addch(out, '\n');
-		text_add_wrapped(out, one, 0, 80);
+		add(out, one);
 		strbuf_addch(out, '\n');
 		text = end ? end + 2 : NULL;
 	}
 }
 
+static void add_plain(struct strbuf *out, const char *paragraph)
+{
+	strbuf_addch(out, '\n');
+	text_add_wrapped(out, paragraph, 0, 80);
+}
+
+/* " [JOB...]" */
+static void add_operands(struct strbuf *out, const struct operands *o)
+{
+	if (o->usage)
+		strbuf_addf(out, " %s", o->usage);
+	else if (o->max)
+		strbuf_addf(out, " %s%s%s%s", o->min ? "" : "[", o->name, o->max > 1 ? "..." : "",
+			    o->min ? "" : "]");
+}
+
 void command_help_text(const struct command *c, struct strbuf *out)
 {
-	static const struct option_row help = {.letter = 'h', .name = "help", .help = "show this"};
+	static const struct option_row help = {
+		.letter = 'h', .name = "help", .help = "show this help"};
 
-	strbuf_addf(out, "usage: plimsoll %s [options]%s%s\n\n", c->name, *c->arguments ? " " : "",
-		    c->arguments);
-	strbuf_addf(out, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
-	add_paragraphs(out, c->description);
+	strbuf_addf(out, "usage: plimsoll %s [options]", c->name);
+	add_operands(out, &c->operands);
+	strbuf_addf(out, "\n\n%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
+	add_paragraphs(out, c->description, add_plain);
+	add_paragraphs(out, c->operands.help, add_plain);
 	strbuf_addstr(out, "\noptions:\n");
 	for (const struct option_row *o = c->options; o; o = o->name ? o + 1 : NULL) {
 		const struct option_row *row = o->name ? o : &help;
@@ -74,7 +92,7 @@ void command_help_text(const struct command *c, struct strbuf *out)
 
 /* ---- manual pages --------------------------------------------------------------------------- */
 
-/* Text for troff: backslashes and dashes kept, no line that begins with a dot. */
+/* Escapes text for troff. */
 static void add_troff(struct strbuf *out, const char *s)
 {
 	for (const char *p = s; *p; p++) {
@@ -89,18 +107,10 @@ static void add_troff(struct strbuf *out, const char *s)
 	}
 }
 
-static void add_troff_paragraphs(struct strbuf *out, const char *text)
+static void add_troff_paragraph(struct strbuf *out, const char *paragraph)
 {
-	while (text && *text) {
-		const char *end = strstr(text, "\n\n");
-		_cleanup_free_ char *one =
-			end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
-
-		strbuf_addstr(out, ".PP\n");
-		add_troff(out, one);
-		strbuf_addch(out, '\n');
-		text = end ? end + 2 : NULL;
-	}
+	strbuf_addstr(out, ".PP\n");
+	add_troff(out, paragraph);
 }
 
 void command_man_text(const struct command *c, struct strbuf *out)
@@ -111,11 +121,13 @@ void command_man_text(const struct command *c, struct strbuf *out)
 	strbuf_addf(out, " 1 \"\" \"plimsoll %s\" \"Plimsoll manual\"\n", PL_VERSION);
 	strbuf_addf(out, ".SH NAME\nplimsoll\\-%s \\- ", c->name);
 	add_troff(out, c->summary);
-	strbuf_addf(out, "\n.SH SYNOPSIS\n\\fBplimsoll %s\\fR [\\fIoptions\\fR]%s", c->name,
-		    *c->arguments ? " " : "");
-	add_troff(out, c->arguments);
+	_cleanup_strbuf_ struct strbuf operands = STRBUF_INIT;
+	add_operands(&operands, &c->operands);
+	strbuf_addf(out, "\n.SH SYNOPSIS\n\\fBplimsoll %s\\fR [\\fIoptions\\fR]", c->name);
+	add_troff(out, operands.buf);
 	strbuf_addstr(out, "\n.SH DESCRIPTION\n");
-	add_troff_paragraphs(out, c->description);
+	add_paragraphs(out, c->description, add_troff_paragraph);
+	add_paragraphs(out, c->operands.help, add_troff_paragraph);
 	strbuf_addstr(out, ".SH OPTIONS\n");
 	for (const struct option_row *o = c->options; o && o->name; o++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -127,7 +139,7 @@ void command_man_text(const struct command *c, struct strbuf *out)
 		add_troff(out, text.buf);
 		strbuf_addch(out, '\n');
 	}
-	strbuf_addstr(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary of all this\n");
+	strbuf_addstr(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary of this page\n");
 	if (c->examples) {
 		strbuf_addstr(out, ".SH EXAMPLES\n.nf\n");
 		add_troff(out, c->examples);
@@ -145,6 +157,6 @@ void program_help(struct strbuf *out)
 	for (const struct command *const *c = commands; *c; c++)
 		strbuf_addf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
 	strbuf_addstr(out,
-		      "\nbegin with:  plimsoll run -- COMMAND      help on one:  plimsoll help "
+		      "\nto start:  plimsoll run -- COMMAND      help on a command:  plimsoll help "
 		      "COMMAND\n");
 }

@@ -1,6 +1,6 @@
 /*
- * The program. Its name decides how it behaves: each of personalities.def takes the options of the
- * tool of that name; called as anything else it is plimsoll.
+ * The program. The name it is called by selects the personality: each row of personalities.def
+ * takes the options of the tool of that name; any other name is plimsoll.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "sources/exits/cnproc.h"
 #include "sources/exits/taskstats.h"
 
-/* What could not be written is no success, whatever the command says. */
+/* Output that could not be written is a failure, whatever the command returned. */
 static int end_output(int status)
 {
 	bool failed = ferror(stdout);
@@ -32,8 +32,8 @@ static int end_output(int status)
 	return EXIT_FAILED;
 }
 
-/* Who starts us may have closed them. What we open next would get their numbers, and be written to
- * as standard error; a program that we execute finds them closed as they were. */
+/* The caller may have closed descriptors 0 to 2. Fill them, so that no file that we open gets the
+ * number of standard error; close-on-exec leaves them closed for programs that we execute. */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd < 3; fd++)
@@ -67,11 +67,9 @@ static int start(int argc, char **argv)
 	return status;
 }
 
-/* ---- rights of the program's file
- * ----------------------------------------------------------------
- */
+/* ---- file capabilities ---------------------------------------------------------------------- */
 
-/* Commands that listen to the kernel's events. */
+/* Commands that listen to process events of the kernel. */
 static const char listeners[] = ",check,monitor,node,run,sample,sources,";
 
 static bool listens_as(const char *name)
@@ -89,10 +87,9 @@ static bool listens(const char *word)
 }
 
 /*
- * A site may give the program's file CAP_NET_ADMIN (setcap), so that everybody's jobs have exit
- * records. Everything else that we do is for whom called us to choose: settings, modules, databases
- * whose libraries load what they are told to. So the sockets are opened before anything of the
- * caller's is read or loaded, and the right is gone then.
+ * A site may give the program's file CAP_NET_ADMIN (setcap), so that all jobs have exit records.
+ * The caller controls everything else: settings, modules, database libraries that load plugins. So
+ * we open the sockets and drop the capability before we read or load anything of the caller's.
  */
 static int return_rights(int argc, char **argv)
 {
@@ -104,13 +101,12 @@ static int return_rights(int argc, char **argv)
 	}
 	int r = privileges_return();
 	if (r < 0)
-		fprintf(stderr, "plimsoll: cannot give up the rights of its file: %s\n",
+		fprintf(stderr, "plimsoll: cannot drop the capabilities of the program file: %s\n",
 			strerror(-r));
 	return r;
 }
 
-/* ---- a stack that suffices ----------------------------------------------------------------------
- */
+/* ---- a stack of sufficient size ------------------------------------------------------------- */
 
 #define STACK_LEAST ((size_t)1 << 20)
 #define STACK_OWN ((size_t)4 << 20)
@@ -127,7 +123,7 @@ static void start_on_own_stack(void)
 	on_own_stack.status = start(on_own_stack.argc, on_own_stack.argv);
 }
 
-/* A site's limit on stacks (ulimit -s) holds for the command as it is, but must not end us. */
+/* The recorded command keeps the site's stack limit (ulimit -s), but it must not crash us. */
 int main(int argc, char **argv)
 {
 	struct rlimit limit;

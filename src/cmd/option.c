@@ -22,7 +22,7 @@ static void add_words(const struct option_row *o, struct strbuf *out)
 		strbuf_addf(out, "%s%s", !i ? "" : option_word(o, i + 1) ? ", " : " or ", word);
 }
 
-/* As it would be written: "50ms", "1h". */
+/* As a user would write it: "50ms", "1h". */
 static void add_duration(struct strbuf *out, uint64_t ns)
 {
 	static const struct {
@@ -52,7 +52,7 @@ static void add_bound(const struct option_row *o, struct strbuf *out, uint64_t v
 		strbuf_addf(out, "%llu", (unsigned long long)v);
 }
 
-/* A count that fills its type has no bound that anybody would reach. */
+/* A limit that only the type sets is not worth mentioning. */
 static bool has_max(const struct option_row *o)
 {
 	return o->max && o->max < INT32_MAX * (o->type == OPT_DURATION ? SECONDS : 1);
@@ -113,7 +113,7 @@ static void put_text(const struct context *ctx, const struct option_row *o, cons
 	memcpy(member(ctx, o->place), &text, sizeof(text));
 }
 
-/* Into a bool, an int or an enum, or 64 bits. */
+/* Stores a bool, an int or enum, or 64 bits. */
 static void put_number(const struct context *ctx, const struct option_row *o, uint64_t v)
 {
 	const bool truth = v;
@@ -181,7 +181,8 @@ static bool put_item(const struct context *ctx, const struct option_row *o, cons
 	size_t *count = member(ctx, o->beside - 1);
 
 	if (*count == o->size / sizeof(*list)) {
-		strbuf_addf(why, "more than %zu of them, at '%s'", *count, value);
+		strbuf_addf(why, "at most %zu values are allowed; '%s' is one too many", *count,
+			    value);
 		return false;
 	}
 	list[(*count)++] = value;
@@ -199,7 +200,7 @@ static bool has_empty_word(const char *list, char separator)
 	return end == list;
 }
 
-/* The words stay where they are, on the command line, which is ours to cut. */
+/* Cuts the words apart in place: the command line is ours. */
 static bool put_list(const struct context *ctx, const struct option_row *o, char *value,
 		     struct strbuf *why)
 {

@@ -1,4 +1,4 @@
-/* The list of names, and our own; see personalities.h. */
+/* The table of personalities, and our own; see personalities.h. */
 #include "cmd/personalities.h"
 
 #include <string.h>

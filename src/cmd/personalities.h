@@ -1,11 +1,8 @@
-/* The names that the program answers to, as personalities.def lists them. */
-#ifndef PL_CMD_PERSONALITIES_H
-#define PL_CMD_PERSONALITIES_H
+/* The names that the program can be called by, listed in personalities.def. */
+#pragma once
 
 #include "context/personality.h"
 
 extern const struct personality personality_plimsoll;
-/* By the name in argv[0], without directories; NULL: none of them. */
+/* Finds a personality by the base name of argv[0]; NULL: none. */
 const struct personality *personality_find(const char *name);
-
-#endif

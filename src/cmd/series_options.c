@@ -6,14 +6,14 @@
 
 #include "core/clock.h"
 #include "samples/sample.h"
-#include "views/job_plot.h"
+#include "views/jobs/job_plot.h"
 
 const char *series_kind_name(size_t i)
 {
 	return i + 1 < ENTITY_KIND_END ? entity_kind_name((enum entity_kind)(i + 1)) : NULL;
 }
 
-const char *series_unknown_metric(struct store *s, int64_t job, const struct words *w)
+const char *series_unknown_metric(struct store *s, int64_t job, const struct word_list *w)
 {
 	const char *unknown = NULL;
 
@@ -27,7 +27,7 @@ const char *series_unknown_metric(struct store *s, int64_t job, const struct wor
 	return unknown;
 }
 
-int series_tell_none(struct store *s, int64_t job, const char *metric, const char *remedy)
+int series_report_none(struct store *s, int64_t job, const char *metric, const char *remedy)
 {
 	_cleanup_(series_list_release) struct series_list all = {0};
 	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
@@ -42,5 +42,5 @@ int series_tell_none(struct store *s, int64_t job, const char *metric, const cha
 		log_error("the job has no metric '%.100s'; %s", metric, remedy);
 	else
 		log_error("the job has no such series; %s", remedy);
-	return -ENOENT;
+	return EXIT_FAILED;
 }

@@ -1,9 +1,9 @@
-/* Words that are no commands or options: what was meant. */
+/* Suggests what an unknown command or option was meant to be. */
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/command.h"
 #include "context/current_job.h"
+#include "core/system/spawn.h"
 #include "core/text/similar.h"
 #include "core/text/text.h"
 
@@ -32,7 +32,7 @@ static const struct {
 	{",server,collector,", "collect"},
 };
 
-/* A name that means or is nearly a command's, for "did you mean". */
+/* The command that a word means or resembles, for "did you mean"; NULL: none. */
 static const char *near_name(const char *word)
 {
 	_cleanup_free_ char *want = xasprintf(",%.*s,", NEAR_BYTES_MAX, word);
@@ -56,37 +56,23 @@ static const char *near_name(const char *word)
 	return near;
 }
 
-/* Is it a program of the search path? */
-static bool is_program(const char *word)
-{
-	const char *path = getenv("PATH");
-	size_t n;
-
-	for (const char *dir = path; dir && *dir; dir += n + (dir[n] == ':')) {
-		n = strcspn(dir, ":");
-		_cleanup_free_ char *file = xasprintf("%.*s/%s", (int)n, n ? dir : ".", word);
-		if (access(file, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 int unknown_command(const char *word)
 {
 	const char *near = looks_like_path(word) ? NULL : near_name(word);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
 
 	if (near)
-		return usage_error(NULL, "there is no command '%s'; did you mean '%s'", word, near);
-	if (looks_like_path(word) || (*word && is_program(word)))
+		return usage_error(NULL, "unknown command '%s'; did you mean '%s'?", word, near);
+	if (looks_like_path(word) || (*word && spawn_find("", word, &path)))
 		return usage_error("run",
-				   "there is no command '%s'; to record it: `plimsoll run -- %s`",
-				   word, word);
-	return usage_error(NULL, "there is no command '%s'", word);
+				   "unknown command '%s'; to record it: `plimsoll run -- %s`", word,
+				   word);
+	return usage_error(NULL, "unknown command '%s'", word);
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Words for one thing; commands have one of them each. */
+/* Synonyms; a command has one option of each line. */
 static const char *const same[] = {
 	",format,form,type,html,pdf,csv,parquet,",
 	",output,out,file,html,pdf,svg,png,save,",
@@ -136,7 +122,7 @@ int unknown_option(const struct command *c, const char *option)
 	const struct option_row *near = near_option(c, word, n < NEAR_BYTES_MAX ? n : 0);
 
 	if (!near)
-		return usage_error(c->name, "%s: there is no option %s", c->name, option);
-	return usage_error(c->name, "%s: there is no option %s; did you mean --%s%s%s", c->name,
+		return usage_error(c->name, "%s: unknown option %s", c->name, option);
+	return usage_error(c->name, "%s: unknown option %s; did you mean --%s%s%s?", c->name,
 			   option, near->name, near->arg ? " " : "", near->arg ? near->arg : "");
 }

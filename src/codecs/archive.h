@@ -5,8 +5,7 @@
  * What comes from an archive is hostile: members that are links, devices, absolute or lead out of
  * the archive are refused, and so is one that grows beyond all measure.
  */
-#ifndef PL_CODECS_ARCHIVE_H
-#define PL_CODECS_ARCHIVE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,5 +45,3 @@ struct archive_functions {
 
 /* Loads the module; NULL with the reason in *why. */
 const struct archive_functions *archive_module(struct strbuf *why);
-
-#endif

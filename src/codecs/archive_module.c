@@ -16,12 +16,12 @@ struct reading {
 	struct strbuf *why;
 };
 
-/* The library has no words for a file that ends too early. */
+/* libarchive has no message for a truncated file. */
 static const char *error_of(struct archive *a)
 {
 	const char *text = archive_error_string(a);
 
-	return text ? text : "the file is cut off or damaged";
+	return text ? text : "the file is truncated or damaged";
 }
 
 static void free_reader(struct archive **a)
@@ -52,7 +52,7 @@ static ssize_t read_member(const struct archive_member *m, void *buf, size_t n)
 		return fail(r->why, EBADMSG, "%s", error_of(r->a));
 	r->bytes += (uint64_t)got;
 	if (r->bytes > r->limit)
-		return fail(r->why, E2BIG, "unpacks to more than %d times its size; refused",
+		return fail(r->why, E2BIG, "decompresses to more than %d times its size; refused",
 			    ARCHIVE_RATIO_MAX);
 	return got;
 }
@@ -84,10 +84,10 @@ static int visit_entry(struct reading *r, struct archive_entry *e, archive_visit
 	if (archive_entry_filetype(e) == AE_IFDIR)
 		return 0;
 	if (archive_entry_filetype(e) != AE_IFREG)
-		return fail(r->why, EPERM, "member '%s' is no file; refused", shown.buf);
+		return fail(r->why, EPERM, "member '%s' is not a regular file; refused", shown.buf);
 	const char *name = safe_name(path);
 	if (!name)
-		return fail(r->why, EPERM, "member '%s' leads out of the archive; refused",
+		return fail(r->why, EPERM, "member '%s' points outside the archive; refused",
 			    shown.buf);
 	struct archive_member m = {name, (uint64_t)archive_entry_size(e), archive_entry_perm(e),
 				   read_member, r};
@@ -116,7 +116,7 @@ static int read_archive(int fd, archive_visitor visit, void *user, struct strbuf
 	archive_read_support_format_tar(a);
 	archive_read_support_format_gnutar(a);
 	if (archive_read_open_fd(a, fd, 65536) != ARCHIVE_OK)
-		return fail(why, EBADMSG, "no tar archive: %s", error_of(a));
+		return fail(why, EBADMSG, "not a tar archive: %s", error_of(a));
 	for (;;) {
 		int got = archive_read_next_header(a, &e);
 
@@ -175,7 +175,7 @@ static int put_file(struct archive_writer *w, int fd, uint64_t size, struct strb
 		ssize_t n = read(fd, buf, size < sizeof(buf) ? (size_t)size : sizeof(buf));
 
 		if (n <= 0)
-			return fail(why, n < 0 ? errno : EIO, "a file shrank while it was read");
+			return fail(why, n < 0 ? errno : EIO, "a file shrank while being read");
 		int r = put(w, buf, (size_t)n, why);
 		if (r < 0)
 			return r;
@@ -236,9 +236,4 @@ static const struct archive_functions functions = {
 	.version = show_version,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "archive",
-	.library = "libarchive",
-	.functions = &functions,
-};
+PL_MODULE("archive", "libarchive", &functions);

@@ -1,75 +1,53 @@
-/* Which module packs blocks by which codec; see compress.h. */
+/* Codecs and their modules; see compress.h and archive.h. */
 #include "codecs/compress.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "codecs/gzip.h"
-#include "codecs/lz4.h"
-#include "codecs/snappy.h"
+#include "codecs/archive.h"
 #include "codecs/zstd.h"
 #include "core/module.h"
 
-static const struct pack_functions *of_gzip(const void *functions)
-{
-	return &((const struct gzip_functions *)functions)->block;
-}
-
-static const struct pack_functions *of_lz4(const void *functions)
-{
-	return &((const struct lz4_functions *)functions)->block;
-}
-
-static const struct pack_functions *of_snappy(const void *functions)
-{
-	return &((const struct snappy_functions *)functions)->block;
-}
-
-static const struct pack_functions *of_zstd(const void *functions)
-{
-	return &((const struct zstd_functions *)functions)->block;
-}
-
-/* The levels are those where more work gains little on columns that are encoded already. */
+/* Higher levels gain little on columns that are encoded already. */
 static const struct codec {
 	const char *name, *module;
-	const struct pack_functions *(*of)(const void *functions);
 	int level;
 	enum pack_codec codec;
 } codecs[] = {
-	{"lz4", "lz4", of_lz4, 0, PACK_LZ4},
-	{"none", NULL, NULL, 0, PACK_NONE},
-	{"snappy", "snappy", of_snappy, 0, PACK_SNAPPY},
-	{"zlib", "gzip", of_gzip, 1, PACK_ZLIB},
-	{"zstd", "zstd", of_zstd, 1, PACK_ZSTD},
+	{"lz4", "lz4", 0, PACK_LZ4},          {"none", NULL, 0, PACK_NONE},
+	{"snappy", "snappy", 0, PACK_SNAPPY}, {"zlib", "gzip", 1, PACK_ZLIB},
+	{"zstd", "zstd", 1, PACK_ZSTD},
 };
 
-/* Is it a word of the list? */
 static bool is_known(const char *known, const char *codec)
 {
-	size_t n = strlen(codec);
+	_cleanup_free_ char *list = xasprintf(" %s ", known), *word = xasprintf(" %s ", codec);
 
-	for (const char *p = known; *p;) {
-		size_t len = strcspn(p, " ");
-
-		if (len == n && !memcmp(p, codec, n))
-			return true;
-		p += len;
-		p += strspn(p, " ");
-	}
-	return false;
+	return !strchr(codec, ' ') && strstr(list, word);
 }
 
-int packer_open(struct packer *p, const char *known, const char *codec, struct strbuf *why)
+/* "parquet does not support lz4; use zstd, snappy or none" */
+static int refuse(const char *format, const char *known, const char *codec, struct strbuf *why)
+{
+	strbuf_addf(why, "%s does not support %s; use ", format, codec);
+	for (const char *p = known; *p; p++) {
+		if (*p != ' ')
+			strbuf_addch(why, *p);
+		else
+			strbuf_addstr(why, strchr(p + 1, ' ') ? ", " : " or ");
+	}
+	return -EINVAL;
+}
+
+int packer_open(struct packer *p, const char *format, const char *known, const char *codec,
+		struct strbuf *why)
 {
 	_cleanup_free_ char *first = xstrndup(known, strcspn(known, " "));
 	const char *name = codec ? codec : first;
 
 	*p = (struct packer){.codec = PACK_NONE};
-	if (!is_known(known, name)) {
-		strbuf_addf(why, "no codec '%s' here; there are: %s", name, known);
-		return -EINVAL;
-	}
+	if (!is_known(known, name))
+		return refuse(format, known, name, why);
 	const struct codec *c = codecs;
 	while (strcmp(c->name, name) != 0)
 		c++;
@@ -79,12 +57,10 @@ int packer_open(struct packer *p, const char *known, const char *codec, struct s
 	const struct module *m = module_load(c->module, why);
 	if (!m)
 		return -ENOTSUP;
-	p->f = c->of(m->functions);
+	p->f = m->functions;
 	p->state = p->f->open(c->level);
-	if (!p->state) {
-		strbuf_addf(why, "no memory for %s", c->name);
-		return -ENOMEM;
-	}
+	if (!p->state)
+		return strbuf_fail(why, -ENOMEM, "out of memory for %s", c->name);
 	return 0;
 }
 
@@ -98,8 +74,7 @@ bool packer_add(struct packer *p, const void *data, size_t n, struct strbuf *out
 
 int packer_failed(struct strbuf *why)
 {
-	strbuf_addstr(why, "packing failed");
-	return -EIO;
+	return strbuf_fail(why, -EIO, "compression failed");
 }
 
 void packer_close(struct packer *p)
@@ -107,6 +82,13 @@ void packer_close(struct packer *p)
 	if (p->f)
 		p->f->close(p->state);
 	*p = (struct packer){.codec = PACK_NONE};
+}
+
+const struct archive_functions *archive_module(struct strbuf *why)
+{
+	const struct module *m = module_load("archive", why);
+
+	return m ? m->functions : NULL;
 }
 
 const struct zstd_functions *zstd_module(struct strbuf *why)

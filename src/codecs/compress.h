@@ -1,18 +1,17 @@
 /*
- * Blocks of columnar files, packed by a module: "zstd", "snappy", "zlib" (module "gzip"; deflate
- * without a head, as ORC has it) and "lz4" (in lz4's frame, as Arrow has it). "none" packs nothing.
+ * Compression of blocks of columnar files by a module: "zstd", "snappy", "zlib" (module "gzip"; raw
+ * deflate, as in ORC) and "lz4" (LZ4 frames, as in Arrow). "none" does not compress.
  */
-#ifndef PL_CODECS_COMPRESS_H
-#define PL_CODECS_COMPRESS_H
+#pragma once
 
 #include "core/strbuf.h"
 
-/* What a module that packs blocks has for it. */
+/* The functions of each of these modules begin with these. */
 struct pack_functions {
 	void *(*open)(int level); /* NULL: no memory */
-	/* Packs n bytes behind *out; false: it failed. */
+	/* Appends n bytes, compressed, to *out; false: it failed. */
 	bool (*pack)(void *state, const void *data, size_t n, struct strbuf *out);
-	void (*close)(void *state); /* NULL is fine */
+	void (*close)(void *state); /* accepts NULL */
 };
 
 enum pack_codec { PACK_NONE, PACK_LZ4, PACK_SNAPPY, PACK_ZLIB, PACK_ZSTD };
@@ -24,14 +23,13 @@ struct packer {
 };
 
 /*
- * Of the codecs that a format knows (names with blanks between them, its own first) the one that
- * was asked for, NULL: the first. -EINVAL for another, -ENOTSUP where the module is missing.
+ * Opens a codec. known: the codecs of the format, separated by blanks, its default first; codec
+ * NULL: the default. -EINVAL (not one of them), -ENOTSUP (no module) or -ENOMEM.
  */
-int packer_open(struct packer *p, const char *known, const char *codec, struct strbuf *why);
-/* Packs behind *out. With PACK_NONE the bytes as they are. */
+int packer_open(struct packer *p, const char *format, const char *known, const char *codec,
+		struct strbuf *why);
+/* Appends to *out; PACK_NONE copies the bytes. */
 bool packer_add(struct packer *p, const void *data, size_t n, struct strbuf *out);
-/* -EIO, and says that packing failed. */
+/* -EIO, with the reason in *why. */
 int packer_failed(struct strbuf *why);
 void packer_close(struct packer *p);
-
-#endif

@@ -1,4 +1,4 @@
-/* Module "gzip": packing by zlib; see gzip.h. */
+/* Module "gzip": compression by zlib; see gzip.h. */
 #include <zlib.h>
 
 #include "codecs/gzip.h"
@@ -10,15 +10,26 @@ struct gzip {
 	z_stream z;
 };
 
-static struct gzip *open_stream(int level)
+static struct gzip *open_deflate(int level, int window)
 {
 	struct gzip *g = xcalloc(1, sizeof(*g));
 
-	/* 15 + 16: the largest window, and gzip's own head */
-	if (deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+	if (deflateInit2(&g->z, level, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) == Z_OK)
 		return g;
 	free(g);
 	return NULL;
+}
+
+/* 15 + 16: the largest window, with gzip's header. */
+static struct gzip *open_stream(int level)
+{
+	return open_deflate(level, 15 + 16);
+}
+
+/* -15: the same without a header. */
+static void *open_block(int level)
+{
+	return open_deflate(level, -15);
 }
 
 static bool add(struct gzip *g, const void *data, size_t n, bool last, struct strbuf *out)
@@ -37,8 +48,7 @@ static bool add(struct gzip *g, const void *data, size_t n, bool last, struct st
 			g->z.avail_out = PIECE;
 			if (deflate(&g->z, end ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
 				return false;
-			out->len += PIECE - g->z.avail_out;
-			out->buf[out->len] = 0;
+			strbuf_cut(out, out->len + PIECE - g->z.avail_out);
 		} while (!g->z.avail_out);
 		p += part;
 		n -= part;
@@ -53,17 +63,6 @@ static void close_stream(struct gzip *g)
 		return;
 	(void)deflateEnd(&g->z);
 	free(g);
-}
-
-/* Blocks: deflate without a head, -15. */
-static void *open_block(int level)
-{
-	struct gzip *g = xcalloc(1, sizeof(*g));
-
-	if (deflateInit2(&g->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK)
-		return g;
-	free(g);
-	return NULL;
 }
 
 static void close_block(void *state)
@@ -85,9 +84,4 @@ static const struct gzip_functions functions = {
 	.block = {.open = open_block, .pack = pack_block, .close = close_block},
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "gzip",
-	.library = "zlib",
-	.functions = &functions,
-};
+PL_MODULE("gzip", "zlib", &functions);

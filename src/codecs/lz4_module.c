@@ -1,7 +1,7 @@
-/* Module "lz4": blocks packed by liblz4; see lz4.h. */
+/* Module "lz4": blocks compressed by liblz4, each a frame; see compress.h. */
 #include <lz4frame.h>
 
-#include "codecs/lz4.h"
+#include "codecs/compress.h"
 #include "core/module.h"
 
 static void *open_block(int level PL_UNUSED)
@@ -16,7 +16,7 @@ static void close_block(void *state)
 	(void)LZ4F_freeCompressionContext(state);
 }
 
-/* The context keeps its tables from block to block, which a frame of one call does not. */
+/* Unlike LZ4F_compressFrame(), this reuses the tables of the context. */
 static bool pack_block(void *state, const void *data, size_t n, struct strbuf *out)
 {
 	const LZ4F_preferences_t p = {
@@ -38,18 +38,10 @@ static bool pack_block(void *state, const void *data, size_t n, struct strbuf *o
 	part = LZ4F_compressEnd(state, to + size, room - size, NULL);
 	if (LZ4F_isError(part))
 		return false;
-	out->len += size + part;
-	out->buf[out->len] = 0;
+	strbuf_cut(out, out->len + size + part);
 	return true;
 }
 
-static const struct lz4_functions functions = {
-	.block = {.open = open_block, .pack = pack_block, .close = close_block},
-};
+static const struct pack_functions functions = {open_block, pack_block, close_block};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "lz4",
-	.library = "liblz4",
-	.functions = &functions,
-};
+PL_MODULE("lz4", "liblz4", &functions);

@@ -1,23 +1,10 @@
-/* Module "snappy": blocks packed by libsnappy. */
-#include <errno.h>
+/* Module "snappy": blocks compressed by libsnappy; see compress.h. */
 #include <snappy-c.h>
 
-#include "codecs/snappy.h"
+#include "codecs/compress.h"
 #include "core/module.h"
 
-static int pack(const void *p, size_t n, struct strbuf *out)
-{
-	size_t size = snappy_max_compressed_length(n);
-
-	strbuf_grow(out, size);
-	if (snappy_compress(p, n, out->buf + out->len, &size) != SNAPPY_OK)
-		return -EIO;
-	out->len += size;
-	out->buf[out->len] = 0;
-	return 0;
-}
-
-/* Snappy keeps nothing between two blocks. */
+/* Snappy has no state. */
 static void *open_block(int level PL_UNUSED)
 {
 	static char nothing;
@@ -31,17 +18,15 @@ static void close_block(void *state PL_UNUSED)
 
 static bool pack_block(void *state PL_UNUSED, const void *data, size_t n, struct strbuf *out)
 {
-	return pack(data, n, out) == 0;
+	size_t size = snappy_max_compressed_length(n);
+
+	strbuf_grow(out, size);
+	if (snappy_compress(data, n, out->buf + out->len, &size) != SNAPPY_OK)
+		return false;
+	strbuf_cut(out, out->len + size);
+	return true;
 }
 
-static const struct snappy_functions functions = {
-	.pack = pack,
-	.block = {.open = open_block, .pack = pack_block, .close = close_block},
-};
+static const struct pack_functions functions = {open_block, pack_block, close_block};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "snappy",
-	.library = "libsnappy",
-	.functions = &functions,
-};
+PL_MODULE("snappy", "libsnappy", &functions);

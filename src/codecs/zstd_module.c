@@ -1,7 +1,6 @@
 /*
- * Module "zstd": packing by libzstd; see zstd.h. Whoever unpacks does so again and again: each
- * thread keeps what that takes until it ends. Packing is done every few seconds by a node, which
- * had rather have the memory.
+ * Module "zstd": compression by libzstd; see zstd.h. A collector decompresses all the time, so each
+ * thread keeps its context. A node compresses every few seconds and keeps none, to save memory.
  */
 #include <zstd.h>
 
@@ -46,8 +45,7 @@ static ZSTD_DCtx *own_context(void)
 	return c;
 }
 
-/* What a frame says of its own size must be what it is to be; one that says nothing is not ours.
- */
+/* A frame that does not state its size is not ours. */
 static bool unpack(void *out, size_t size, const void *data, size_t n)
 {
 	ZSTD_DCtx *c = own_context();
@@ -86,8 +84,7 @@ static bool pack_block(void *state, const void *data, size_t n, struct strbuf *o
 	size_t size = ZSTD_compress2(state, out->buf + out->len, room, data, n);
 	if (ZSTD_isError(size))
 		return false;
-	out->len += size;
-	out->buf[out->len] = 0;
+	strbuf_cut(out, out->len + size);
 	return true;
 }
 
@@ -99,9 +96,4 @@ static const struct zstd_functions functions = {
 	.block = {.open = open_block, .pack = pack_block, .close = close_block},
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "zstd",
-	.library = "libzstd",
-	.functions = &functions,
-};
+PL_MODULE("zstd", "libzstd", &functions);

@@ -1,7 +1,7 @@
 /*
- * Running a collector. The main thread has the signals, messages of other protocols, the status
- * file and the trimming of the log; native batches come in by a thread of receiver.h, each sink has
- * one of its own (sink_worker.h), forwarding another (sender.h).
+ * Runs a collector. The main thread handles signals, messages of other protocols, the status file
+ * and the trimming of the log; batches of nodes are received by a thread of receiver.h, each sink
+ * has its own thread (sink_worker.h), forwarding another one (sender.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,7 +31,7 @@
 #define DRAIN_NS (2000 * NS_PER_MS)
 #define GRACE_NS (10000 * NS_PER_MS)
 #define LOCK_TRIES 20
-#define HELD_SAY 0.5 /* shares of the log's limit */
+#define HELD_WARN 0.5 /* shares of the log's limit: warn, and warn again after falling below */
 #define HELD_AGAIN 0.25
 #define FORWARD_NOTE "forward"
 
@@ -42,23 +42,22 @@ struct collector {
 	int dirfd, lock, signals;
 	struct collect_view v;
 	struct keyring keys;
-	atomic_ullong least; /* entries below it are with all sinks */
-	bool stop, held_said;
+	atomic_ullong least; /* all sinks have the entries below */
+	bool stop, held_warned;
 	uint64_t next_tick_ns, watchdog_ns, next_watchdog_ns;
 	uint64_t next_nodes_ns;
 	uint64_t forward_noted;
 };
 
-/* ---- what was asked for -----------------------------------------------------------------------
- */
+/* ---- options ---- */
 
-char *collect_directory(const struct context *ctx, const char *said)
+char *collect_directory(const struct context *ctx, const char *option)
 {
 	const char *set = config_get(&ctx->config, SETTING_COLLECT_LOG);
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
-	if (said)
-		return xstrdup(said);
+	if (option)
+		return xstrdup(option);
 	if (*set)
 		return xstrdup(set);
 	if (geteuid() == 0)
@@ -68,18 +67,18 @@ char *collect_directory(const struct context *ctx, const char *said)
 	return home && *home ? xasprintf("%s/.local/state/plimsoll/collect", home) : NULL;
 }
 
-/* Plain text is for addresses that nobody else can reach, unless somebody said otherwise. */
+/* Refuses plain text for addresses that other hosts can reach, unless --insecure is given. */
 static int check_safety(const struct collect_options *o)
 {
 	if (o->bind && !o->keys && !o->insecure && !link_is_local(o->bind)) {
-		log_error("'%s' can be reached from other hosts: --keys FILE and --allow FILE "
-			  "(`plimsoll keys` makes them), or --insecure",
+		log_error("other hosts can reach '%s': use --keys FILE and --allow FILE "
+			  "(`plimsoll keys` creates them), or --insecure",
 			  o->bind);
 		return -EINVAL;
 	}
 	if (o->bind && o->keys && !o->allow) {
 		log_error("--keys needs the list of nodes that may send: --allow FILE (`plimsoll "
-			  "keys` makes it)");
+			  "keys` creates it)");
 		return -EINVAL;
 	}
 	if (o->forward && o->keys && !o->server_key && !o->insecure) {
@@ -88,9 +87,10 @@ static int check_safety(const struct collect_options *o)
 		return -EINVAL;
 	}
 	if (o->forward && !o->keys && !o->insecure && !link_is_local(o->forward)) {
-		log_error("'%s' is on another host: --keys FILE and --server-key KEY (`plimsoll "
-			  "keys` makes them), or --insecure",
-			  o->forward);
+		log_error(
+			"'%s' is on another host: use --keys FILE and --server-key KEY (`plimsoll "
+			"keys` creates them), or --insecure",
+			o->forward);
 		return -EINVAL;
 	}
 	collect_warn_open_ports(o);
@@ -109,21 +109,20 @@ static int load_keys(struct collector *c, struct strbuf *why)
 	return r;
 }
 
-/* ---- sinks ------------------------------------------------------------------------------------
- */
+/* ---- sinks ---- */
 
-static void say(void *user, enum log_level level, const char *feed, const char *text)
+static void say(void *user, enum log_level level, const char *sink, const char *text)
 {
 	(void)user;
 	switch (level) {
 	case LOG_ERROR:
-		log_error("%s: %s", feed, text);
+		log_error("%s: %s", sink, text);
 		break;
 	case LOG_WARN:
-		log_warn("%s: %s", feed, text);
+		log_warn("%s: %s", sink, text);
 		break;
 	default:
-		log_info("%s: %s", feed, text);
+		log_info("%s: %s", sink, text);
 		break;
 	}
 }
@@ -135,17 +134,18 @@ static void on_trim(void *user, uint64_t number)
 	atomic_store(&c->least, number);
 }
 
-static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
+static int add_sink(struct collector *c, const char *named, struct strbuf *why)
 {
-	const char *colon = strchr(sink, ':');
-	_cleanup_free_ char *kind = xstrndup(sink, colon ? (size_t)(colon - sink) : strlen(sink));
-	const struct sink *feed = sink_find(kind);
+	const char *colon = strchr(named, ':');
+	_cleanup_free_ char *kind =
+		xstrndup(named, colon ? (size_t)(colon - named) : strlen(named));
+	const struct sink *sink = sink_find(kind);
 	struct sink_options o = c->o->feed;
 
 	o.target = colon ? colon + 1 : "";
 	o.own = c->v.own;
-	_cleanup_free_ char *shown = sink_shown(sink);
-	return sink_workers_add(c->v.replay, feed, &o, shown, why);
+	_cleanup_free_ char *shown = sink_shown(named);
+	return sink_workers_add(c->v.replay, sink, &o, shown, why);
 }
 
 static int open_sinks(struct collector *c, struct strbuf *why)
@@ -164,8 +164,7 @@ static int open_sinks(struct collector *c, struct strbuf *why)
 	return r;
 }
 
-/* ---- forwarding -------------------------------------------------------------------------------
- */
+/* ---- forwarding ---- */
 
 /* The number of the first entry that the other collector has not acknowledged. */
 static uint64_t read_forward_note(const struct collector *c)
@@ -196,7 +195,7 @@ static void say_forward(void *user, bool over, const char *text)
 {
 	(void)user;
 	if (over)
-		log_info("forwarding: over: %s", text);
+		log_info("forwarding: recovered from: %s", text);
 	else
 		log_warn("forwarding: %s", text);
 }
@@ -219,10 +218,9 @@ static int open_forward(struct collector *c, struct strbuf *why)
 	return sender_start(&c->v.deliver, &o, why);
 }
 
-/* ---- doors ------------------------------------------------------------------------------------
- */
+/* ---- ports ---- */
 
-static int open_doors(struct collector *c, struct strbuf *why)
+static int open_ports(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *state = xasprintf("%s/nodes", c->dir);
 	const struct collect_options *o = c->o;
@@ -245,8 +243,8 @@ static int open_doors(struct collector *c, struct strbuf *why)
 	return r == 0 ? collect_open_ports(&c->v, why) : r;
 }
 
-/* Which keys may not send any more, by name: those that could before. */
-static void say_revoked(const struct keyring *before, const struct keyring *now)
+/* Logs the keys that may not send any more. */
+static void log_revoked(const struct keyring *before, const struct keyring *now)
 {
 	for (size_t i = 0; i < before->count; i++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
@@ -254,12 +252,12 @@ static void say_revoked(const struct keyring *before, const struct keyring *now)
 		if (!before->names[i] || now->names[i])
 			continue;
 		text_add_printable(&name, before->names[i], strlen(before->names[i]));
-		log_warn("key %s, which was for '%s', may not send any more", before->allowed[i],
+		log_warn("key %s of '%s' is revoked and may not send any more", before->allowed[i],
 			 name.buf);
 	}
 }
 
-/* The list of those who may send, anew. One that is no good changes nothing. */
+/* Reads the list of nodes that may send again. An invalid list is ignored. */
 static void renew_allowed(struct collector *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -279,16 +277,15 @@ static void renew_allowed(struct collector *c)
 		}
 	}
 	if (r < 0)
-		log_error("%s; those who were allowed before still are", why.buf);
+		log_error("%s; the previous list stays in force", why.buf);
 	else
-		log_info("'%s' is read again: who may send", c->o->allow);
+		log_info("read '%s' again: the list of nodes that may send", c->o->allow);
 	if (r == 0)
-		say_revoked(&before, &c->keys);
+		log_revoked(&before, &c->keys);
 	keyring_release(&before);
 }
 
-/* ---- at work ----------------------------------------------------------------------------------
- */
+/* ---- the loop ---- */
 
 static void take_signals(struct collector *c)
 {
@@ -296,7 +293,7 @@ static void take_signals(struct collector *c)
 
 	while (read(c->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
 		if (s.ssi_signo == SIGHUP) {
-			log_info("sinks begin anew");
+			log_info("reopening all sinks");
 			sink_workers_reopen(c->v.replay);
 			renew_allowed(c);
 		} else {
@@ -323,8 +320,7 @@ static void trim(struct collector *c)
 		commit_log_trim(c->v.log, least);
 }
 
-/* A sink whose target is wrong will not become right: better to say so at once than to fill the
- * disk for it. */
+/* A sink with a wrong target never works: better to stop at once than to fill the disk. */
 static bool sink_failed(struct collector *c)
 {
 	for (size_t i = 0; i < sink_workers_count(c->v.replay); i++) {
@@ -337,28 +333,28 @@ static bool sink_failed(struct collector *c)
 	return false;
 }
 
-/* A sink that stays away fills the log; said once while there is time to do something about it. */
-static void say_held(struct collector *c)
+/* A sink that stays away fills the log: warns once while there is time to act. */
+static void warn_held(struct collector *c)
 {
 	struct collect_hold hold;
 
 	collect_hold(&c->v, c->dirfd, &hold);
 	if (hold.share < HELD_AGAIN)
-		c->held_said = false;
-	if (hold.by && hold.share >= HELD_SAY && !c->held_said) {
+		c->held_warned = false;
+	if (hold.by && hold.share >= HELD_WARN && !c->held_warned) {
 		log_warn(
-			"the log has %.0f %% of %s, held by %s, which has taken nothing for %.0f s: "
-			"mend it, or take it out and start again, before nodes must keep all "
-			"they have",
+			"the log has reached %.0f %% of %s, held by %s, which has stored nothing for "
+			"%.0f s: repair that sink, or remove it and restart, before nodes have to "
+			"keep all their data",
 			hold.share * 100,
-			c->o->log_limit ? "its limit (--log-limit)" : "the room on its disk",
-			hold.by, hold.seconds);
-		c->held_said = true;
+			c->o->log_limit ? "its limit (--log-limit)" : "the disk space", hold.by,
+			hold.seconds);
+		c->held_warned = true;
 	}
 	free(hold.by);
 }
 
-/* What is done now and then. */
+/* Periodic work. */
 static void tick(struct collector *c)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
@@ -372,13 +368,13 @@ static void tick(struct collector *c)
 		return;
 	c->next_tick_ns = now + TICK_NS;
 	trim(c);
-	say_held(c);
+	warn_held(c);
 	if (now >= c->next_nodes_ns) {
 		collect_write_nodes(&c->v, c->dirfd);
 		c->next_nodes_ns = now + NODES_NS;
 	}
 	collect_write_status(&c->v, c->dirfd);
-	collect_tell_metrics(&c->v);
+	collect_update_metrics(&c->v);
 	collect_status_line(&c->v, &line);
 	notify_service_manager(line.buf);
 }
@@ -396,17 +392,16 @@ static int work(struct collector *c)
 			return -EINVAL;
 		if (c->stop || more)
 			continue;
-		/* a queue's descriptor says nothing new about what was there before */
+		/* the descriptor of a queue does not report old messages again */
 		size_t count = 1 + collect_poll_ports(&c->v, fds + 1);
 		(void)poll(fds, count, held ? RETRY_MS : (int)(TICK_NS / NS_PER_MS / 2));
 	}
 	return 0;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- start and stop ---- */
 
-/* What is above the directory; whether that worked is found out when it is opened. */
+/* Makes the parents of the directory; opening it shows whether that worked. */
 static void make_parents(const char *dir)
 {
 	_cleanup_free_ char *path = xstrdup(dir);
@@ -428,7 +423,7 @@ static int open_log(struct collector *c, struct strbuf *why)
 	c->dirfd = fs_open_named(c->dir, true, why);
 	if (c->dirfd < 0)
 		return c->dirfd;
-	/* somebody may be looking for a moment */
+	/* --status may hold it for a moment */
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		r = c->lock = collect_lock(c->dirfd, false);
 		if (r != -EBUSY)
@@ -437,8 +432,8 @@ static int open_log(struct collector *c, struct strbuf *why)
 	}
 	if (r == -EBUSY)
 		strbuf_addf(why,
-			    "a collector is running with the log '%s': another one needs "
-			    "another --log DIR",
+			    "another collector uses the log '%s': stop it, or choose another "
+			    "--log DIR",
 			    c->dir);
 	else if (r < 0)
 		strbuf_addf(why, "cannot write in '%s': %s", c->dir, strerror(-r));
@@ -451,16 +446,16 @@ static int begin(struct collector *c)
 	int r = batch_ready(&why);
 
 	c->signals = hold_signals();
-	raise_file_limit(); /* each of thousands of nodes is a connection */
+	(void)raise_file_limit(); /* each of thousands of nodes is a connection */
 	if (r == 0)
 		r = load_keys(c, &why);
 	if (r == 0)
 		r = open_log(c, &why);
 	if (r == 0)
 		r = open_sinks(c, &why);
-	/* batches are numbered by what the doors find in the log: they come first */
+	/* ports come first: they number batches by what they find in the log */
 	if (r == 0)
-		r = open_doors(c, &why);
+		r = open_ports(c, &why);
 	if (r == 0)
 		r = open_forward(c, &why);
 	if (r == 0)
@@ -470,8 +465,8 @@ static int begin(struct collector *c)
 	return r;
 }
 
-/* Doors first, then what is in the log goes to the sinks, as far as that is quick. What is left of
- * it is there at the next start. */
+/* Closes the ports, then delivers what is in the log, as far as that is quick. The rest is
+ * delivered after the next start. */
 static bool end(struct collector *c)
 {
 	bool all = true;
@@ -486,8 +481,8 @@ static bool end(struct collector *c)
 	if (c->v.replay)
 		all = sink_workers_stop(c->v.replay, DRAIN_NS, GRACE_NS);
 	if (!all)
-		log_warn("a sink does not come back: what it has not confirmed comes again after "
-			 "the next start");
+		log_warn("a sink does not respond: what it has not confirmed is delivered again "
+			 "after the next start");
 	if (c->v.log && c->v.replay)
 		collect_write_status(&c->v, c->dirfd);
 	if (c->v.deliver) {
@@ -503,7 +498,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 
 	c.dir = collect_directory(ctx, o->log);
 	if (!c.dir) {
-		log_error("there is no home for the log: --log DIR says where it is");
+		log_error("cannot find a directory for the log: use --log DIR");
 		return EXIT_FAILED;
 	}
 	if (o->status || o->resend) {
@@ -521,7 +516,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	if (r == 0) {
 		c.watchdog_ns = watchdog_ns();
 		notify_service_manager("READY=1");
-		log_info("takes batches into '%s'", c.dir);
+		log_info("storing batches in '%s'", c.dir);
 		r = work(&c);
 	}
 	bool all = end(&c);

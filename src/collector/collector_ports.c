@@ -1,23 +1,23 @@
-/* The ports of protocols besides the collector's own; see collector_protocol.h. */
+/* The ports of other protocols; see collector_protocol.h. */
 #include <errno.h>
 #include <poll.h>
 
 #include "collector/collector.h"
 #include "transport/link.h"
 
-#define COLLECTOR_PROTOCOL(symbol) \
+#define COLLECTOR_PROTOCOL(symbol, ...) \
 	extern const struct collector_protocol collector_protocol_##symbol;
 #include "collector/collector_protocols.def"
 #undef COLLECTOR_PROTOCOL
 
 const struct collector_protocol *const collector_protocols[] = {
-#define COLLECTOR_PROTOCOL(symbol) &collector_protocol_##symbol,
+#define COLLECTOR_PROTOCOL(symbol, ...) &collector_protocol_##symbol,
 #include "collector/collector_protocols.def"
 #undef COLLECTOR_PROTOCOL
 	NULL,
 };
 _Static_assert(ARRAY_SIZE(collector_protocols) <= COLLECTOR_PROTOCOLS_MAX + 1,
-	       "options have no room for them");
+	       "too many protocols for struct collect_options");
 
 const char **collect_bind_of(struct collect_options *o, enum setting_id address)
 {
@@ -40,7 +40,7 @@ void collect_warn_open_ports(const struct collect_options *o)
 {
 	for (size_t i = 0; collector_protocols[i]; i++)
 		if (o->binds[i] && !link_is_local(o->binds[i]) && !o->peer_count)
-			log_warn("'%s' takes messages from everybody, neither encrypted nor "
+			log_warn("'%s' accepts messages from any host, neither encrypted nor "
 				 "authenticated, as %s does; --peer limits who may send",
 				 o->binds[i], collector_protocols[i]->name);
 }

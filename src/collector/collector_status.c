@@ -1,6 +1,6 @@
 /*
- * What a running collector says about itself: a file in the directory of its log, replaced twice a
- * second, and `plimsoll collect --status`, which shows it.
+ * The status of a running collector: a file in the directory of its log, replaced twice a second,
+ * and `plimsoll collect --status`, which prints it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +28,13 @@
 #define NODES_FILE "nodes.json"
 #define NODES_MAX ((size_t)16 << 20)
 #define NODES_SHOWN 20 /* as text; JSON has all */
-/* A sink that has taken nothing for so long, beside the time between its commits, holds the log;
- * and whoever is behind does when the log has grown to this share of its limit. */
+/* A sink holds the log when it has taken nothing for this time in addition to the time between its
+ * commits, or when it is behind and the log has grown to this share of its limit. */
 #define HELD_SECONDS 10
 #define HELD_SHARE 0.1
-#define COMMIT_SECONDS 5 /* the longest that sinks have by themselves */
+#define COMMIT_SECONDS 5 /* the longest default of a sink */
 #define LOCK_FILE "running"
-#define STATUS_OLD 10 /* seconds; it is written twice in one */
+#define STATUS_OLD 10 /* seconds; it is written twice a second */
 #define STATUS_MAX ((size_t)1 << 20)
 
 int collect_lock(int dirfd, bool look)
@@ -50,16 +50,15 @@ int collect_lock(int dirfd, bool look)
 	return r;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
-static void add_time(struct jsonw *j, const char *key, int64_t us)
+static void add_time(struct json_writer *j, const char *key, int64_t us)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (us)
 		text_add_time(&text, us, false);
-	jsonw_str(j, key, us ? text.buf : NULL);
+	json_str(j, key, us ? text.buf : NULL);
 }
 
 static double share_of(const struct collect_view *v, int dirfd, uint64_t bytes)
@@ -73,8 +72,7 @@ static double share_of(const struct collect_view *v, int dirfd, uint64_t bytes)
 	return (double)bytes / ((double)bytes + (double)fs.f_bavail * (double)fs.f_frsize + 1);
 }
 
-/* Does it hold the log? Between two commits every sink is behind, and that is nothing to speak of.
- */
+/* Does the sink hold the log? Every sink is behind between two commits, which does not count. */
 static bool sink_holds(const struct collect_view *v, const struct sink_workers_state *s,
 		       double share, double seconds)
 {
@@ -119,30 +117,36 @@ void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *
 	}
 }
 
-static void add_log(struct jsonw *j, const struct collect_view *v, int dirfd)
+static void add_log(struct json_writer *j, const struct collect_view *v, int dirfd)
 {
 	struct commit_log_counts n;
 	struct collect_hold hold;
 
 	collect_hold(v, dirfd, &hold);
 	commit_log_counts(v->log, &n);
-	jsonw_begin_object(j, "log");
-	jsonw_str(j, "directory", v->dir);
-	jsonw_u64(j, "first", commit_log_first(v->log));
-	jsonw_u64(j, "next", commit_log_next_number(v->log));
-	jsonw_u64(j, "bytes", n.bytes);
-	jsonw_u64(j, "limit", v->o->log_limit);
-	jsonw_u64(j, "damaged", n.damaged);
-	jsonw_f64(j, "share", hold.share);
+	json_begin_object(j, "log");
+	json_str(j, "directory", v->dir);
+	json_u64(j, "first", commit_log_first(v->log));
+	json_u64(j, "next", commit_log_next_number(v->log));
+	json_u64(j, "bytes", n.bytes);
+	json_u64(j, "limit", v->o->log_limit);
+	json_u64(j, "damaged", n.damaged);
+	json_f64(j, "share", hold.share);
 	if (hold.by) {
-		jsonw_str(j, "held_by", hold.by);
-		jsonw_f64(j, "held_seconds", hold.seconds);
+		json_str(j, "held_by", hold.by);
+		json_f64(j, "held_seconds", hold.seconds);
 	}
-	jsonw_end_object(j);
+	json_end_object(j);
 	free(hold.by);
 }
 
-static void add_native(struct jsonw *j, const struct collect_view *v)
+static void add_counts(struct json_writer *j, const struct collect_count *list, const void *counts)
+{
+	for (; list->key; list++)
+		json_u64(j, list->key, collect_count_of(list, counts));
+}
+
+static void add_native(struct json_writer *j, const struct collect_view *v)
 {
 	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
 	struct receiver_counts n;
@@ -151,22 +155,25 @@ static void add_native(struct jsonw *j, const struct collect_view *v)
 		return;
 	receiver_counts(v->receive, &n);
 	receiver_endpoint(v->receive, &at);
-	jsonw_begin_object(j, "native");
-	jsonw_str(j, "address", at.buf);
-	jsonw_u64(j, "batches", n.batches);
-	jsonw_u64(j, "bytes", n.bytes);
-	jsonw_u64(j, "duplicates", n.duplicates);
-	jsonw_u64(j, "early", n.early);
-	jsonw_u64(j, "bad", n.bad);
-	jsonw_u64(j, "refused", n.refused);
-	jsonw_u64(j, "closed", n.closed);
-	jsonw_u64(j, "withdrawn", n.withdrawn);
-	jsonw_u64(j, "no_room", n.no_room);
-	jsonw_u64(j, "nodes", n.nodes);
-	jsonw_end_object(j);
+	json_begin_object(j, "native");
+	json_str(j, "address", at.buf);
+	add_counts(j, collect_received, &n);
+	json_end_object(j);
 }
 
-static void add_port(struct jsonw *j, const struct collector_protocol *p,
+#define OF_PORT(field)                                                 \
+	{                                                              \
+#field, offsetof(struct collector_port_counts, field), \
+		{                                                      \
+			NULL                                           \
+		}                                                      \
+	}
+static const struct collect_count of_port[] = {
+	OF_PORT(messages), OF_PORT(bytes),   OF_PORT(records), OF_PORT(batches),
+	OF_PORT(bad),      OF_PORT(refused), OF_PORT(closed),  {NULL, 0, {NULL}},
+};
+
+static void add_port(struct json_writer *j, const struct collector_protocol *p,
 		     struct collector_port *port)
 {
 	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
@@ -174,19 +181,13 @@ static void add_port(struct jsonw *j, const struct collector_protocol *p,
 
 	p->counts(port, &n);
 	p->endpoint(port, &at);
-	jsonw_begin_object(j, p->name);
-	jsonw_str(j, "address", at.buf);
-	jsonw_u64(j, "messages", n.messages);
-	jsonw_u64(j, "bytes", n.bytes);
-	jsonw_u64(j, "records", n.records);
-	jsonw_u64(j, "batches", n.batches);
-	jsonw_u64(j, "bad", n.bad);
-	jsonw_u64(j, "refused", n.refused);
-	jsonw_u64(j, "closed", n.closed);
-	jsonw_end_object(j);
+	json_begin_object(j, p->name);
+	json_str(j, "address", at.buf);
+	add_counts(j, of_port, &n);
+	json_end_object(j);
 }
 
-static void add_forward(struct jsonw *j, const struct collect_view *v)
+static void add_forward(struct json_writer *j, const struct collect_view *v)
 {
 	struct sender_counts n;
 
@@ -196,49 +197,40 @@ static void add_forward(struct jsonw *j, const struct collect_view *v)
 	uint64_t now = clock_boottime_ns();
 
 	sender_counts(v->deliver, &n);
-	jsonw_begin_object(j, "forward");
-	jsonw_str(j, "address", v->o->forward);
-	jsonw_u64(j, "position", position);
-	jsonw_u64(j, "entries_behind", end > position ? end - position : 0);
-	jsonw_u64(j, "acknowledged", n.acknowledged);
-	jsonw_u64(j, "refused", n.refused);
-	jsonw_bool(j, "there", !n.away_since_ns);
-	jsonw_f64(j, "away_seconds",
-		  n.away_since_ns && now > n.away_since_ns ? (double)(now - n.away_since_ns) / 1e9
-							   : 0);
-	jsonw_str(j, "reason", n.key_refused ? n.trouble[TROUBLE_KEY] : n.reason);
-	jsonw_end_object(j);
+	json_begin_object(j, "forward");
+	json_str(j, "address", v->o->forward);
+	json_u64(j, "position", position);
+	json_u64(j, "entries_behind", end > position ? end - position : 0);
+	json_u64(j, "acknowledged", n.acknowledged);
+	json_u64(j, "refused", n.refused);
+	json_bool(j, "there", !n.away_since_ns);
+	json_f64(j, "away_seconds",
+		 n.away_since_ns < now && n.away_since_ns ? (double)(now - n.away_since_ns) / 1e9
+							  : 0);
+	json_str(j, "reason", n.key_refused ? n.problem[PROBLEM_KEY] : n.reason);
+	json_end_object(j);
 }
 
-static void add_sink(struct jsonw *j, const struct sink_workers_state *s)
+static void add_sink(struct json_writer *j, const struct sink_workers_state *s)
 {
-	int64_t now = (int64_t)clock_boottime_ns();
-	double behind = s->behind_since_ns ? (double)(now - s->behind_since_ns) / 1e9 : 0;
-
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "sink", s->shown);
-	jsonw_str(j, "phase", sink_workers_phase_name(s->phase));
-	jsonw_u64(j, "position", s->position);
-	jsonw_u64(j, "entries_behind", s->entries_behind);
-	jsonw_f64(j, "seconds_behind", behind > 0 ? behind : 0);
-	jsonw_u64(j, "committed", s->committed);
-	jsonw_u64(j, "skipped", s->skipped);
-	jsonw_u64(j, "kept_aside", s->aside);
-	jsonw_u64(j, "missing", s->missing);
-	jsonw_u64(j, "failures", s->failures);
-	jsonw_str(j, "reason", *s->reason ? s->reason : NULL);
+	json_begin_object(j, NULL);
+	json_str(j, "sink", s->shown);
+	json_str(j, "phase", sink_workers_phase_name(s->phase));
+	add_counts(j, collect_of_sink, s);
+	json_f64(j, "seconds_behind", collect_seconds_behind(s));
+	json_str(j, "reason", *s->reason ? s->reason : NULL);
 	add_time(j, "reason_time", s->reason_us);
-	jsonw_end_object(j);
+	json_end_object(j);
 }
 
 void collect_write_status(const struct collect_view *v, int dirfd)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	j.pretty = true;
-	jsonw_begin_object(&j, NULL);
-	jsonw_i64(&j, "pid", getpid());
-	jsonw_str(&j, "version", PL_VERSION);
+	json_begin_object(&j, NULL);
+	json_i64(&j, "pid", getpid());
+	json_str(&j, "version", PL_VERSION);
 	add_time(&j, "started", v->started_us);
 	add_time(&j, "time", clock_realtime_us());
 	add_log(&j, v, dirfd);
@@ -247,43 +239,43 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 		if (v->ports[i])
 			add_port(&j, collector_protocols[i], v->ports[i]);
 	add_forward(&j, v);
-	jsonw_begin_array(&j, "sinks");
+	json_begin_array(&j, "sinks");
 	for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
 		struct sink_workers_state s;
 
 		sink_workers_state(v->replay, i, &s);
 		add_sink(&j, &s);
 	}
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
+	json_end_array(&j);
+	json_end_object(&j);
 	strbuf_addch(&j.out, '\n');
 	(void)fs_replace(dirfd, STATUS_FILE, j.out.buf, j.out.len, 0640);
 }
 
-/* A list of its own, since it may be long: it is written less often. */
+/* A separate file, since the list may be long: it is written less often. */
 void collect_write_nodes(const struct collect_view *v, int dirfd)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	struct sending_nodes all = {0};
 	int64_t now = clock_realtime_us();
 
 	if (v->receive)
 		receive_senders(v->receive, &all);
-	jsonw_begin_array(&j, NULL);
+	json_begin_array(&j, NULL);
 	for (size_t i = 0; i < all.count; i++) {
-		jsonw_begin_object(&j, NULL);
-		jsonw_str(&j, "node", all.list[i].name);
+		json_begin_object(&j, NULL);
+		json_str(&j, "node", all.list[i].name);
 		add_time(&j, "last_batch", all.list[i].last_us);
 		if (all.list[i].last_us)
-			jsonw_f64(&j, "seconds_ago", (double)(now - all.list[i].last_us) / 1e6);
+			json_f64(&j, "seconds_ago", (double)(now - all.list[i].last_us) / 1e6);
 		else
-			jsonw_null(&j, "seconds_ago");
-		jsonw_u64(&j, "batches", all.list[i].batches);
-		jsonw_u64(&j, "dropped", all.list[i].dropped);
-		jsonw_u64(&j, "refused", all.list[i].refused);
-		jsonw_end_object(&j);
+			json_none(&j, "seconds_ago");
+		json_u64(&j, "batches", all.list[i].batches);
+		json_u64(&j, "dropped", all.list[i].dropped);
+		json_u64(&j, "refused", all.list[i].refused);
+		json_end_object(&j);
 	}
-	jsonw_end_array(&j);
+	json_end_array(&j);
 	sending_nodes_release(&all);
 	(void)fs_replace(dirfd, NODES_FILE, j.out.buf, j.out.len, 0640);
 }
@@ -301,14 +293,13 @@ void collect_status_line(const struct collect_view *v, struct strbuf *out)
 		pausing += s.phase == SINK_WORKERS_PAUSING;
 	}
 	unsigned long long taken = commit_log_next_number(v->log) - 1;
-	strbuf_addf(out, "STATUS=%llu %s taken, at most %llu behind, %zu of %zu %s waiting", taken,
-		    plural(taken, "batch", "batches"), (unsigned long long)most, pausing,
+	strbuf_addf(out, "STATUS=%llu %s received, at most %llu behind, %zu of %zu %s waiting",
+		    taken, plural(taken, "batch", "batches"), (unsigned long long)most, pausing,
 		    sink_workers_count(v->replay),
 		    plural(sink_workers_count(v->replay), "sink", "sinks"));
 }
 
-/* ---- showing ----------------------------------------------------------------------------------
- */
+/* ---- showing ---- */
 
 static uint64_t number_of(const struct value *v, const char *key)
 {
@@ -334,7 +325,7 @@ static const char *text_of(const struct value *v, const char *key)
 	return s ? s : "";
 }
 
-static void show_door(const struct value *v, const char *what, const char *const *counts)
+static void show_port(const struct value *v, const char *what, const char *const *counts)
 {
 	if (!v)
 		return;
@@ -343,6 +334,15 @@ static void show_door(const struct value *v, const char *what, const char *const
 		printf(" %llu %s%s", (unsigned long long)number_of(v, *counts), *counts,
 		       counts[1] ? "," : "");
 	putchar('\n');
+}
+
+static void show_count(struct terminal_table *t, size_t column, const struct value *v,
+		       const char *key)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number_of(v, key));
+	terminal_table_cell(t, column, text);
 }
 
 static void show_sinks(const struct value *list)
@@ -360,31 +360,26 @@ static void show_sinks(const struct value *list)
 	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; list && list->kind == VALUE_LIST && i < list->list.count; i++) {
 		const struct value *s = list->list.items[i];
-		_cleanup_strbuf_ struct strbuf behind = STRBUF_INIT, stored = STRBUF_INIT,
-					       left = STRBUF_INIT, since = STRBUF_INIT,
-					       aside = STRBUF_INIT;
+		_cleanup_strbuf_ struct strbuf left = STRBUF_INIT, since = STRBUF_INIT;
 
-		strbuf_addf(&behind, "%llu", (unsigned long long)number_of(s, "entries_behind"));
 		text_add_duration(&since, real_of(s, "seconds_behind"));
-		strbuf_addf(&stored, "%llu", (unsigned long long)number_of(s, "committed"));
-		const unsigned long long skipped = number_of(s, "skipped");
-		strbuf_addf(&left, "%llu", skipped + number_of(s, "missing"));
-		strbuf_addf(&aside, "%llu", (unsigned long long)number_of(s, "kept_aside"));
+		strbuf_addf(&left, "%llu",
+			    (unsigned long long)number_of(s, "skipped") + number_of(s, "missing"));
 		terminal_table_row(&t, 0);
 		terminal_table_cell(&t, 0, text_of(s, "sink"));
 		terminal_table_cell(&t, 1, text_of(s, "phase"));
-		terminal_table_cell(&t, 2, behind.buf);
+		show_count(&t, 2, s, "entries_behind");
 		terminal_table_cell(&t, 3, since.buf);
-		terminal_table_cell(&t, 4, stored.buf);
+		show_count(&t, 4, s, "committed");
 		terminal_table_cell(&t, 5, left.buf);
-		terminal_table_cell(&t, 6, aside.buf);
+		show_count(&t, 6, s, "kept_aside");
 		terminal_table_cell(&t, 7, text_of(s, "reason"));
 	}
 	terminal_table_print(&t, stdout);
 	terminal_table_release(&t);
 }
 
-/* Those that were silent for longest: they are what somebody looks for. */
+/* The nodes that have been silent for longest: they are what somebody looks for. */
 static void show_nodes(const struct value *list)
 {
 	static const struct terminal_table_column columns[] = {{"NODE", 0},
@@ -393,7 +388,6 @@ static void show_nodes(const struct value *list)
 							       {"BATCHES", COLUMN_RIGHT},
 							       {"DROPPED", COLUMN_RIGHT},
 							       {"REFUSED", COLUMN_RIGHT}};
-	static const char *const counts[] = {"batches", "dropped", "refused"};
 	size_t count = list && list->kind == VALUE_LIST ? list->list.count : 0;
 	struct terminal_table t;
 
@@ -412,22 +406,19 @@ static void show_nodes(const struct value *list)
 		terminal_table_cell(&t, 0, name.buf);
 		terminal_table_cell(&t, 1, *last ? last : "none since the start");
 		terminal_table_cell(&t, 2, ago.len ? ago.buf : "-");
-		for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
-			_cleanup_strbuf_ struct strbuf n = STRBUF_INIT;
-
-			strbuf_addf(&n, "%llu", (unsigned long long)number_of(s, counts[k]));
-			terminal_table_cell(&t, 3 + k, n.buf);
-		}
+		show_count(&t, 3, s, "batches");
+		show_count(&t, 4, s, "dropped");
+		show_count(&t, 5, s, "refused");
 	}
 	putchar('\n');
 	terminal_table_print(&t, stdout);
 	terminal_table_release(&t);
 	if (count > NODES_SHOWN)
-		printf("and %zu more, which sent later than these: --json has all\n",
+		printf("and %zu more nodes that sent more recently: --json lists all\n",
 		       count - NODES_SHOWN);
 }
 
-/* The nodes behind what else is in the status; without a list, or one that is none, it is empty. */
+/* Appends the list of nodes to the status; without a valid list it is empty. */
 static void add_nodes(int dirfd, struct strbuf *status, struct value **ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
@@ -437,13 +428,8 @@ static void add_nodes(int dirfd, struct strbuf *status, struct value **ret)
 		strbuf_reset(&text);
 		strbuf_addstr(&text, "[]");
 	}
-	while (status->len && strchr("}\n", status->buf[status->len - 1])) {
-		bool end = status->buf[status->len - 1] == '}';
-
-		strbuf_cut(status, status->len - 1);
-		if (end)
-			break;
-	}
+	const char *brace = strrchr(status->buf, '}');
+	strbuf_cut(status, brace ? (size_t)(brace - status->buf) : status->len);
 	while (status->len && status->buf[status->len - 1] == '\n')
 		strbuf_cut(status, status->len - 1);
 	strbuf_addf(status, ",\n  \"nodes\": %s\n}\n", text.buf);
@@ -458,12 +444,13 @@ static void show_log(const struct value *log)
 
 	text_add_bytes(&size, real_of(log, "bytes"));
 	text_add_duration(&since, real_of(log, "held_seconds"));
-	printf("log %s: %llu of %llu %s needed, %s, %.0f %% of %s\n", text_of(log, "directory"),
-	       (unsigned long long)(next > first ? next - first : 0), entries,
-	       plural(entries, "entry is", "entries are"), size.buf, real_of(log, "share") * 100,
-	       number_of(log, "limit") ? "its limit" : "the room on disk");
+	printf("log %s: %llu of %llu %s still needed, %s, %.0f %% of %s\n",
+	       text_of(log, "directory"), (unsigned long long)(next > first ? next - first : 0),
+	       entries, plural(entries, "entry is", "entries are"), size.buf,
+	       real_of(log, "share") * 100,
+	       number_of(log, "limit") ? "its limit" : "the disk space");
 	if (*text_of(log, "held_by"))
-		printf("held by %s, which has taken nothing for %s\n", text_of(log, "held_by"),
+		printf("held by %s, which has stored nothing for %s\n", text_of(log, "held_by"),
 		       since.buf);
 }
 
@@ -478,12 +465,12 @@ static void show(const struct value *v)
 	printf("running, pid %llu, since %s\n", (unsigned long long)number_of(v, "pid"),
 	       text_of(v, "started"));
 	show_log(value_get(v, "log"));
-	show_door(value_get(v, "native"), "nodes at", native);
+	show_port(value_get(v, "native"), "nodes at", native);
 	for (size_t i = 0; collector_protocols[i]; i++) {
 		const char *name = collector_protocols[i]->name;
 		_cleanup_free_ char *what = xasprintf("%s's nodes at", name);
 
-		show_door(value_get(v, name), what, others);
+		show_port(value_get(v, name), what, others);
 	}
 	if (forward)
 		printf("forward to %s: %llu behind, %s%s%s\n", text_of(forward, "address"),
@@ -493,8 +480,8 @@ static void show(const struct value *v)
 	show_sinks(value_get(v, "sinks"));
 }
 
-/* A collector that cannot write its state any more has one that is old. */
-static void tell_age(int fd, const char *dir)
+/* Warns when the collector cannot write its status any more. */
+static void warn_if_old(int fd, const char *dir)
 {
 	_cleanup_strbuf_ struct strbuf age = STRBUF_INIT;
 	struct stat st;
@@ -505,8 +492,8 @@ static void tell_age(int fd, const char *dir)
 	if (seconds < STATUS_OLD)
 		return;
 	text_add_duration(&age, seconds);
-	log_warn("this was the state %s ago: the collector has not written '%s/" STATUS_FILE
-		 "' since; see whether that disk is full, and what the collector said last",
+	log_warn("this status is %s old: the collector no longer writes '%s/" STATUS_FILE
+		 "'; check whether that disk is full, and the last messages of the collector",
 		 age.buf, dir);
 }
 
@@ -522,9 +509,9 @@ int collect_show_status(const char *dir, bool json)
 	if (fd < 0 || lock != -EBUSY) {
 		puts(json ? "null" : "not running");
 		if (fd >= 0 && lock < 0)
-			log_error("cannot look into '%s': %s", dir, strerror(-lock));
+			log_error("cannot open '%s': %s", dir, strerror(-lock));
 		else if (fd < 0 && errno != ENOENT)
-			log_error("cannot look into '%s': %s", dir, strerror(errno));
+			log_error("cannot open '%s': %s", dir, strerror(errno));
 		return EXIT_NOT_RUNNING;
 	}
 	int r = fs_read(fd, STATUS_FILE, STATUS_MAX, &text);
@@ -535,7 +522,7 @@ int collect_show_status(const char *dir, bool json)
 			  why.len ? why.buf : strerror(-r));
 		return EXIT_FAILED;
 	}
-	tell_age(fd, dir);
+	warn_if_old(fd, dir);
 	add_nodes(fd, &text, &nodes);
 	if (json) {
 		fwrite(text.buf, 1, text.len, stdout);

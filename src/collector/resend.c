@@ -1,7 +1,7 @@
 /*
- * plimsoll collect --resend: what sinks refused goes to them once more. The log that it was kept
- * aside in is played like a collector's, under its own id: so nothing is there twice when this is
- * broken off and begun again, and what is refused again is kept aside again.
+ * plimsoll collect --resend: sends entries that sinks refused to them once more. The log in which
+ * they were set aside is delivered like that of a collector, under its own id: so nothing is stored
+ * twice when this is interrupted and repeated, and what is refused again is set aside again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #define STOP_NS 10000000000ull
 
 struct resending {
-	const struct sink *feed;
+	const struct sink *sink;
 	char *target, *shown;
 	char *base; /* the sink's directory */
-	char *name; /* of what is remembered meanwhile */
+	char *name; /* of the directory of its state */
 	char *left, *log, *state;
 };
 
@@ -38,8 +38,8 @@ static void release(struct resending *s)
 	free(s->state);
 }
 
-/* Of a file the collector's sink remembers how far it got, and it is left alone: others are made.
- */
+/* Files of the collector's sink are left alone, since it remembers how far they got: new ones are
+ * made. */
 static char *target_of(const char *kind, const char *target)
 {
 	size_t n = strlen(target);
@@ -59,13 +59,13 @@ static void prepare(struct resending *s, const char *dir, const char *sink)
 	const char *colon = strchr(sink, ':');
 	_cleanup_free_ char *kind = xstrndup(sink, (size_t)(colon - sink));
 
-	s->feed = sink_find(kind);
-	_cleanup_free_ char *own = sink_workers_directory(s->feed, colon + 1);
+	s->sink = sink_find(kind);
+	_cleanup_free_ char *own = sink_workers_directory(s->sink, colon + 1);
 	s->target = target_of(kind, colon + 1);
 	_cleanup_free_ char *target = xasprintf("%s:%s", kind, s->target);
 	s->shown = sink_shown(target);
 	s->base = xasprintf("%s/sinks/%s", dir, own);
-	s->name = sink_workers_directory(s->feed, s->target);
+	s->name = sink_workers_directory(s->sink, s->target);
 	s->left = xasprintf("%s/left-out", s->base);
 	s->log = xasprintf("%s/resend", s->base);
 	s->state = xasprintf("%s/resend.state", s->base);
@@ -76,16 +76,16 @@ static void on_trim(void *user, uint64_t number)
 	commit_log_trim(user, number);
 }
 
-static void say(void *user, enum log_level level, const char *feed, const char *text)
+static void say(void *user, enum log_level level, const char *sink, const char *text)
 {
 	(void)user;
 	if (level <= LOG_WARN)
-		log_warn("%s: %s", feed, text);
+		log_warn("%s: %s", sink, text);
 	else
-		log_info("%s: %s", feed, text);
+		log_info("%s: %s", sink, text);
 }
 
-/* Until the sink has all of it, or will never. */
+/* Delivers until the sink has everything, or fails. */
 static int play(const struct resending *s, const struct collect_options *o, struct commit_log *log,
 		struct sink_workers_state *ret, struct strbuf *why)
 {
@@ -101,7 +101,7 @@ static int play(const struct resending *s, const struct collect_options *o, stru
 
 	fo.target = s->target;
 	if (e == 0)
-		e = sink_workers_add(r, s->feed, &fo, s->shown, why);
+		e = sink_workers_add(r, s->sink, &fo, s->shown, why);
 	if (e == 0)
 		e = sink_workers_start(r, why);
 	while (e == 0) {
@@ -115,12 +115,12 @@ static int play(const struct resending *s, const struct collect_options *o, stru
 	if (e == -EINVAL && !why->len)
 		strbuf_addstr(why, ret->reason);
 	if (r && !sink_workers_stop(r, 0, STOP_NS))
-		return e < 0 ? e : -EIO; /* it is in use still */
+		return e < 0 ? e : -EIO; /* still in use */
 	sink_workers_free(r);
 	return e;
 }
 
-/* What was refused again goes back to where it came from; the rest has been sent. */
+/* Moves what was refused again back to where it came from; the rest has been sent. */
 static int tidy(const struct resending *s, struct strbuf *why)
 {
 	_cleanup_free_ char *again = xasprintf("%s/%s/left-out", s->state, s->name);
@@ -136,10 +136,9 @@ static int tidy(const struct resending *s, struct strbuf *why)
 	return fd < 0 ? fd : r;
 }
 
-/* ---- what is there to send ----------------------------------------------------------------------
- */
+/* ---- what there is to send ---- */
 
-/* One that was broken off has taken it over. */
+/* An interrupted run has moved it to s->log. */
 static bool is_there(const struct resending *s)
 {
 	return access(s->left, F_OK) == 0 || access(s->log, F_OK) == 0;
@@ -159,7 +158,7 @@ static bool any_is_there(const struct collect_options *o, const char *dir)
 	return any;
 }
 
-/* The sink of a directory, as the last collector knew it; NULL: it did not. */
+/* The sink of a directory, from the status of the last collector; NULL: unknown. */
 static const char *sink_of(const struct value *status, const char *name)
 {
 	const struct value *list = value_get(status, "sinks");
@@ -168,8 +167,8 @@ static const char *sink_of(const struct value *status, const char *name)
 		const char *sink = value_get_str(list->list.items[i], "sink");
 		const char *colon = sink ? strchr(sink, ':') : NULL;
 		_cleanup_free_ char *kind = colon ? xstrndup(sink, (size_t)(colon - sink)) : NULL;
-		const struct sink *feed = kind ? sink_find(kind) : NULL;
-		_cleanup_free_ char *own = feed ? sink_workers_directory(feed, colon + 1) : NULL;
+		const struct sink *s = kind ? sink_find(kind) : NULL;
+		_cleanup_free_ char *own = s ? sink_workers_directory(s, colon + 1) : NULL;
 
 		if (own && !strcmp(own, name))
 			return sink;
@@ -177,13 +176,13 @@ static const char *sink_of(const struct value *status, const char *name)
 	return NULL;
 }
 
-/* Names of sinks that something is kept aside of, with commas. */
+/* Adds the names of sinks with entries set aside, separated by commas. */
 static void add_sinks(int dirfd, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_value_ struct value *status = NULL;
 	int fd = openat(dirfd, "sinks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_list_ DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (fs_read(dirfd, "status.json", STATUS_MAX, &text) == 0)
 		(void)value_from_json(text.buf, text.len, &status, &why);
@@ -198,11 +197,9 @@ static void add_sinks(int dirfd, struct strbuf *out)
 		strbuf_addf(out, "%s%s%s", out->len ? ", " : "", sink ? "" : "that of sinks/",
 			    sink ? sink : e->d_name);
 	}
-	if (d)
-		closedir(d);
 }
 
-/* A sink that is not named as the collector had it is another one. */
+/* A sink must be named as for the collector. */
 static void say_nothing_is_there(const struct collect_options *o, int dirfd, const char *dir)
 {
 	_cleanup_strbuf_ struct strbuf there = STRBUF_INIT, asked = STRBUF_INIT;
@@ -214,21 +211,22 @@ static void say_nothing_is_there(const struct collect_options *o, int dirfd, con
 		strbuf_addf(&asked, "%s%s", i ? ", " : "", shown);
 	}
 	if (there.len)
-		log_error("nothing of %s is kept aside in '%s', but of %s: --sink names it as the "
-			  "collector had it",
-			  asked.buf, dir, there.buf);
+		log_error(
+			"no entries of %s are kept aside in '%s', but of %s: name the --sink as for "
+			"the collector",
+			asked.buf, dir, there.buf);
 	else
-		log_error("nothing is kept aside in '%s', of any sink", dir);
+		log_error("no entries are kept aside in '%s' for any sink", dir);
 }
 
-/* The number that was left out again, or negative. */
+/* The number of entries left out again, or a negative errno. */
 static int resend_to(const struct resending *s, const struct collect_options *o, struct strbuf *why)
 {
 	const struct commit_log_options lo = {.dir = s->log};
 	struct sink_workers_state state = {0};
 	struct commit_log *log = NULL;
 
-	/* one that was broken off comes first */
+	/* an interrupted run comes first */
 	if (access(s->log, F_OK) < 0 && rename(s->left, s->log) < 0)
 		return -errno;
 	int r = commit_log_open(&log, &lo, why);
@@ -254,7 +252,7 @@ static int resend_one(const struct collect_options *o, const char *dir, const ch
 	if (is_there(&s))
 		r = resend_to(&s, o, &why);
 	else
-		printf("%s: nothing is kept aside\n", s.shown);
+		printf("%s: no entries are kept aside\n", s.shown);
 	if (r < 0)
 		log_error("%s: %s", s.shown, why.len ? why.buf : strerror(-r));
 	release(&s);
@@ -274,8 +272,8 @@ int collect_resend(const struct collect_options *o, const char *dir)
 	lock = collect_lock(dirfd, false);
 	if (lock < 0) {
 		log_error("'%s': %s", dir,
-			  lock == -EBUSY ? "a collector is running with it: stop it, send again, "
-					   "and start it"
+			  lock == -EBUSY ? "a collector uses it: stop it, resend, and start it "
+					   "again"
 					 : strerror(-lock));
 		return EXIT_FAILED;
 	}

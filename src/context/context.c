@@ -12,8 +12,10 @@ int usage_error(const char *command, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	log_error("%s; see `plimsoll help%s%s`", text.buf, command ? " " : "",
-		  command ? command : "");
+	if (!strstr(text.buf, "; ")) /* one piece of advice is enough */
+		strbuf_addf(&text, "; see `plimsoll help%s%s`", command ? " " : "",
+			    command ? command : "");
+	log_error("%s", text.buf);
 	return EXIT_USAGE;
 }
 

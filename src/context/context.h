@@ -1,9 +1,7 @@
 /*
- * What every command and every long-running program is handed: the settings in force, how it was
- * called, and how it ends.
+ * The context of a command: settings, options and exit.
  */
-#ifndef PL_CONTEXT_CONTEXT_H
-#define PL_CONTEXT_CONTEXT_H
+#pragma once
 
 #include "context/personality.h"
 #include "core/config.h"
@@ -16,23 +14,23 @@
 #define EXIT_USAGE 2
 
 struct context {
-	const struct personality *personality; /* what the program is called as */
+	const struct personality *personality; /* by the name of the program */
 	const char *program;                   /* the name in messages */
 	struct config config;
-	const char *problems; /* of the configuration, not told yet: lines; NULL: none */
+	const char *problems; /* of the configuration, not yet printed: lines; NULL: none */
 	int verbosity;        /* number of -v, less than 0 for -q */
-	void *options;        /* of the command being run: what its option rows fill */
-	uint64_t given;       /* bit n: row n of its options was given */
-	int behind; /* how many of its arguments came behind "--", and are another program's */
-	int end_by; /* signal that the program shall end by, as its command did; 0: none */
+	void *options;        /* of the command, filled by its option rows */
+	uint64_t given;       /* bit n: option row n was given */
+	int behind;           /* number of arguments after "--", which are another program's */
+	int end_by;           /* signal to end by, as the command did; 0: none */
 };
 
-/* Says what is wrong with how a command was called, and how to learn more; returns EXIT_USAGE. */
+/* Prints an error, and is the result: return fail_with(EXIT_FAILED, "cannot open '%s'", path); */
+#define fail_with(result, ...) (log_error(__VA_ARGS__), (result))
+/* Prints a usage error with a reference to the help; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *fmt, ...) PL_PRINTF(2, 3);
 
-/* Warns of each line of a text, and adds it to the list where there is one. */
+/* Prints each line as a warning, and adds it to the list, if not NULL. */
 void warn_lines(const char *lines, struct value *list);
 
 extern char **environ;
-
-#endif

@@ -11,11 +11,6 @@
 #include "jobs/metadata.h"
 #include "jobs/scheduler.h"
 
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
-
 void job_forget_inherited(struct context *ctx)
 {
 	config_set(&ctx->config, SETTING_JOB, "", "default");
@@ -30,25 +25,25 @@ void job_forget_outer(struct context *ctx)
 
 	if (!left || !left[n])
 		return;
-	_cleanup_free_ char *here = scheduler_context(lookup);
+	_cleanup_free_ char *here = scheduler_context(env_lookup);
 	if (strlen(job) != n || strncmp(job, left, n) != 0)
 		config_set(&ctx->config, SETTING_JOBDIR, "", "default");
 	else if (!scheduler_same_context(left + n + 1, here))
 		job_forget_inherited(ctx);
 }
 
-/* Two clusters count their jobs alike: where a directory is another one's, ours has its name
- * behind the id. */
+/* Two clusters may use the same job ids: if the directory is of another cluster, appends the name
+ * of ours to the id. */
 static char *of_this_cluster(struct context *ctx, const char *id)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	const char *cluster = getenv("SLURM_CLUSTER_NAME");
 
 	if (cluster && *cluster &&
-	    jobdir_open(&j, &ctx->config, job_layout(ctx), id, false, &why) == 0 &&
-	    jobdir_read_meta(&j, &meta, NULL, &why) == 0) {
+	    job_directory_open(&j, &ctx->config, job_layout(ctx), id, false, &why) == 0 &&
+	    job_directory_read_meta(&j, &meta, NULL, &why) == 0) {
 		const char *other = value_get_str(value_get(meta, "scheduler"), "cluster");
 
 		if (!other)
@@ -69,9 +64,9 @@ char *job_identify(struct context *ctx, enum job_origin *ret)
 
 	if (*id) {
 		found = xstrdup(id);
-	} else if ((s = scheduler_find(lookup, &id))) {
+	} else if ((s = scheduler_find(env_lookup, &id))) {
 		origin = JOB_SCHEDULER;
-		_cleanup_free_ char *own = scheduler_job_id(s, lookup, id);
+		_cleanup_free_ char *own = scheduler_job_id(s, env_lookup, id);
 		found = of_this_cluster(ctx, own);
 	} else if (ctx->personality->follows_session && (found = current_job_get(&ctx->config))) {
 		origin = JOB_SESSION;
@@ -96,39 +91,39 @@ const struct job_layout *job_layout(const struct context *ctx)
 	return ctx->personality->layout ? ctx->personality->layout : &job_layout_native;
 }
 
-/* Without an id: to look at, the last one of all; to do something with, the last one of this
- * session, and nobody else's. */
-static int open_last(struct context *ctx, struct jobdir *j, bool look, struct strbuf *why)
+/* Without an id: for reading the last job of all, for changing only the last one of this session.
+ */
+static int open_last(struct context *ctx, struct job_directory *j, bool look, struct strbuf *why)
 {
 	bool may = ctx->personality->follows_session;
 	_cleanup_free_ char *own = may ? session_job_get(&ctx->config) : NULL;
 	_cleanup_free_ char *last = may ? last_job_get(&ctx->config) : NULL;
 
 	const char *meant = own ? own : look ? last : NULL;
-	int r = meant ? jobdir_open_path(j, &ctx->config, meant, NULL, false, why) : -ENOENT;
+	int r = meant ? job_directory_open_path(j, &ctx->config, meant, NULL, false, why) : -ENOENT;
 	if (meant && r != -ENOENT)
 		return r;
 	strbuf_reset(why);
 	if (meant)
 		strbuf_addf(
 			why,
-			"there is no current job: the last one%s was staged or removed, '%s' is "
-			"gone; name the job, its directory or its archive (`plimsoll list` shows "
-			"those in the store)",
+			"no current job: the last one%s, '%s', was staged or removed; name a job, "
+			"a directory or an archive (`plimsoll list` lists the stored jobs)",
 			own ? " of this session" : "", meant);
 	else if (last)
-		strbuf_addf(why,
-			    "this session has run no job; name the one that is meant: the last of "
-			    "other sessions is '%s'",
-			    last);
+		strbuf_addf(
+			why,
+			"this session has run no job; name one (the last job of another session "
+			"is '%s')",
+			last);
 	else
 		strbuf_addstr(why,
-			      "there is no job here: no batch system's job id, no `start` in this "
-			      "session, no earlier `run`; name its directory or set PLIMSOLL_JOB");
+			      "no current job: no batch job id, no `start` and no `run` in this "
+			      "session; name a job directory or set PLIMSOLL_JOB");
 	return -ENOENT;
 }
 
-int job_open_current(struct context *ctx, struct jobdir *j, bool look)
+int job_open_current(struct context *ctx, struct job_directory *j, bool look)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	enum job_origin origin;
@@ -137,16 +132,17 @@ int job_open_current(struct context *ctx, struct jobdir *j, bool look)
 	int r;
 
 	if (dir) {
-		r = jobdir_open_path(j, &ctx->config, dir, id, false, &why);
+		r = job_directory_open_path(j, &ctx->config, dir, id, false, &why);
 	} else if (!id) {
 		r = open_last(ctx, j, look, &why);
 	} else {
-		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why);
+		r = job_directory_open(j, &ctx->config, job_layout(ctx), id, false, &why);
 	}
 	if (r == -ENOENT && id)
-		log_error("job %s has no directory: `%s start` or `%s run` makes it, unless it was "
-			  "staged or removed",
-			  id, ctx->program, ctx->program);
+		log_error(
+			"job %s has no directory; `%s start` or `%s run` creates one, unless the job "
+			"was staged or removed",
+			id, ctx->program, ctx->program);
 	else if (r < 0)
 		log_error("%s", why.buf);
 	return r;
@@ -160,16 +156,15 @@ bool looks_like_path(const char *s)
 const char *batch_job_name(void)
 {
 	const char *id;
-	const struct scheduler *s = scheduler_find(lookup, &id);
+	const struct scheduler *s = scheduler_find(env_lookup, &id);
 	const char *name = s && s->jobname ? getenv(s->jobname) : NULL;
 
 	return name && *name ? name : NULL;
 }
 
-/* The given name for the job, the batch system's, the script's, or, of a shell that a person types
- * into, the shell's where the layout has it. A session that is a job has its id for a name, which
- * was told. */
-static char *job_name(const struct context *ctx, const struct jobdir *j, const char *given,
+/* The name of a job: given, from the batch system, of the script, or of the interactive shell if
+ * the layout has that. A session that is a job has its id as a name. */
+static char *job_name(const struct context *ctx, const struct job_directory *j, const char *given,
 		      const char *script)
 {
 	const char *name = batch_job_name();
@@ -187,35 +182,35 @@ static char *job_name(const struct context *ctx, const struct jobdir *j, const c
 	return j->layout->shell_named ? calling_shell() : NULL;
 }
 
-struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
+struct value *new_metadata(struct context *ctx, const struct job_directory *j, const char *name)
 {
 	const char *named = getenv("JOB_SCRIPTNAME");
 	_cleanup_free_ char *script = named && *named ? xstrdup(named) : calling_script();
-	_cleanup_free_ char *user = user_facts();
+	_cleanup_free_ char *user = effective_user();
 	_cleanup_free_ char *title = job_name(ctx, j, name, script);
-	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
+	struct job_description f = {j->id, title, user, script, clock_realtime_us()};
 
-	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
+	return meta_start(j->layout, &ctx->config, &f, environment_metadata(&ctx->config, environ));
 }
 
-/* Did the job that a shell still has in its environment end, or is it gone? One that a `run` began
- * may be joined for ever. */
+/* Has the job in the environment ended, or is it gone? A job that a `run` began can always be
+ * joined. */
 static bool is_over(struct context *ctx, const char *dir)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped = false;
 
 	if (!getenv("PLIMSOLL_CONTEXT"))
 		return false;
-	if (jobdir_open_path(&j, &ctx->config, dir, NULL, false, &why) < 0)
+	if (job_directory_open_path(&j, &ctx->config, dir, NULL, false, &why) < 0)
 		return true;
-	return jobdir_read_meta(&j, &meta, &stopped, &why) == 0 && stopped &&
+	return job_directory_read_meta(&j, &meta, &stopped, &why) == 0 && stopped &&
 	       !value_get(meta, "started_by_run");
 }
 
-int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
+int job_open_or_make(struct context *ctx, const char *dir, struct job_directory *j,
 		     enum job_origin *origin)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -232,26 +227,26 @@ int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
 	if (!id)
 		id = job_id_make();
 	if (dir)
-		r = jobdir_open_path(j, &ctx->config, dir, id, true, &why);
+		r = job_directory_open_path(j, &ctx->config, dir, id, true, &why);
 	else
-		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, true, &why);
+		r = job_directory_open(j, &ctx->config, job_layout(ctx), id, true, &why);
 	if (r < 0)
 		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
 	return r;
 }
 
-/* One of many ranks speaks for all of them. */
+/* Only one rank prints messages. */
 static bool speaks_for_ranks(void)
 {
 	const char *task = getenv("SLURM_PROCID");
 	uint64_t rank, size;
 
-	if (!launcher_rank(lookup, &rank, &size) && (!task || parse_u64(task, &rank) < 0))
+	if (!launcher_rank(env_lookup, &rank, &size) && (!task || parse_u64(task, &rank) < 0))
 		return true;
 	return rank == 0;
 }
 
-void job_join(struct context *ctx, const struct jobdir *j, const char *name)
+void job_join(struct context *ctx, const struct job_directory *j, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
@@ -260,37 +255,36 @@ void job_join(struct context *ctx, const struct jobdir *j, const char *name)
 
 	if (!name && !*tags)
 		return;
-	_cleanup_close_ int lock = jobdir_lock(j);
-	if (jobdir_read_meta(j, &meta, &stopped, &why) < 0)
-		return; /* whoever began it writes it now, or it is damaged, which its reader says
+	_cleanup_close_ int lock = job_directory_lock(j);
+	if (job_directory_read_meta(j, &meta, &stopped, &why) < 0)
+		return; /* it is being written, or damaged, which its readers report
 			 */
 	const char *called = value_get_str(meta, "jobname");
 	if (name && called && strcmp(name, called) != 0 && speaks_for_ranks())
-		log_warn("the name '%s' of this run is not kept: it is part of job %s, which is "
-			 "called '%s'",
+		log_warn("ignoring the name '%s': this run is part of job %s, which is named '%s'",
 			 name, j->id, called);
 	if (!meta_add_tags(meta, tags))
 		return;
-	int r = jobdir_write_meta(j, meta, stopped);
+	int r = job_directory_write_meta(j, meta, stopped);
 	if (r < 0)
-		log_warn("the tags of this run are not in job %s: cannot write its metadata in "
+		log_warn("cannot add the tags of this run to job %s: cannot write its metadata in "
 			 "'%s': %s",
 			 j->id, j->path, strerror(-r));
 }
 
-void warn_of_own_disk(const struct jobdir *j)
+void warn_of_own_disk(const struct job_directory *j)
 {
 	const char *id;
-	const struct scheduler *s = scheduler_find(lookup, &id);
-	_cleanup_value_ struct value *facts = s ? scheduler_facts(s, lookup) : NULL;
-	const char *hosts = value_get_str(facts, "node_count");
+	const struct scheduler *s = scheduler_find(env_lookup, &id);
+	_cleanup_value_ struct value *metadata = s ? scheduler_metadata(s, env_lookup) : NULL;
+	const char *hosts = value_get_str(metadata, "node_count");
 	uint64_t n = 0;
 
 	if (hosts && parse_u64(hosts, &n) == 0 && n > 1 && !fs_is_network(j->fd))
 		log_warn(
-			"job %s has %s hosts and '%s' is on this host's own disk: every host keeps "
-			"a part of its own there, %s; with prefix on a directory that the hosts "
-			"share it is one from the start",
+			"job %s has %s hosts, but '%s' is on the local disk of this host: each host "
+			"keeps its own part, %s; set prefix to a shared directory to keep the job "
+			"in one place",
 			j->id, hosts, j->path,
 			j->layout->single_part
 				? "and the store takes only the first"

@@ -1,24 +1,24 @@
-/* Which job a command is about. A path goes into a store of its own, in memory. */
+/* Opens the job of a command; see job_argument.h. */
 #include "context/job_argument.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "context/current_job.h"
 #include "jobs/job_directory.h"
+#include "jobs/metadata_file.h"
 #include "store/import/import.h"
 #include "store/query.h"
 
-/* What was wrong with the files, which for a job of the store `show` tells. */
+/* Prints the warnings of an import; for stored jobs `show` does. */
 static void tell_warnings(struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n", db_int(job));
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && stmt_step(st) == 1)
+	while (stmt_step(st) == 1)
 		log_warn("%s", stmt_get_str(st, 0));
 }
 
@@ -49,10 +49,10 @@ static int load_stored(struct context *ctx, const char *name, struct store **ret
 	return r < 0 ? r : job_find(*ret, name, ret_job, why);
 }
 
-/* It was recorded, or staged, and not submitted: then where it lies is said. */
+/* Was it recorded or staged, but not submitted? */
 static bool waits(const struct context *ctx, const char *name)
 {
-	_cleanup_free_ char *at = jobdir_find(&ctx->config, name);
+	_cleanup_free_ char *at = job_directory_find(&ctx->config, name);
 
 	return at != NULL;
 }
@@ -74,7 +74,7 @@ int job_argument_instead(struct context *ctx, const char *name, struct store **r
 		return 0;
 	}
 	if (r == 0) {
-		strbuf_addf(why, "; the stored job of this name is '%s'", path_base(name));
+		strbuf_addf(why, "; the store has a job named '%s'", path_base(name));
 		return -ENOENT;
 	}
 	if (r == -ENOENT && s && !path && waits(ctx, name)) {
@@ -83,8 +83,7 @@ int job_argument_instead(struct context *ctx, const char *name, struct store **r
 		return r;
 	}
 	if (r == -ENOENT && s && !path)
-		strbuf_addf(why,
-			    "; no job in '%s' has this name either: `plimsoll list` shows them",
+		strbuf_addf(why, "; '%s' has no such job either; `plimsoll list` lists its jobs",
 			    s->where);
 	if (r == -EEXIST && !path) {
 		strbuf_reset(why);
@@ -101,6 +100,32 @@ bool job_argument_is_path(const char *name)
 		return true;
 	return stat(name, &st) == 0 &&
 	       (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && strchr(name, '.')));
+}
+
+int job_path_metadata(struct context *ctx, const char *path, struct value **ret, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+
+	if (r == 0 && S_ISDIR(st.st_mode)) {
+		r = job_directory_open_path(&j, &ctx->config, path, NULL, false, &reason);
+		if (r == 0)
+			r = job_directory_read_meta(&j, ret, NULL, &reason);
+		if (r == -ENOENT && !reason.len) {
+			_cleanup_free_ char *names = metadata_names();
+
+			strbuf_addf(&reason, "no metadata of a job in it (%s)", names);
+		}
+	} else if (r == 0) {
+		r = meta_from_file(fd, ret, &reason);
+	}
+	if (r < 0)
+		strbuf_addf(why, "cannot read '%s': %s", path,
+			    reason.len ? reason.buf : strerror(-r));
+	return r;
 }
 
 int job_argument_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)

@@ -1,9 +1,8 @@
 /*
- * Functions that cannot be used safely do not compile here. Every .c file gets this header first,
- * through the compiler's -include option, after the libc headers that declare them.
+ * Unsafe functions do not compile. The compiler's -include option puts this header in front of
+ * every .c file.
  */
-#ifndef PL_CORE_BANNED_H
-#define PL_CORE_BANNED_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,5 +37,3 @@
 #define atoi(x) PL_BANNED(atoi)
 #undef atol
 #define atol(x) PL_BANNED(atol)
-
-#endif

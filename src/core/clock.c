@@ -1,4 +1,4 @@
-/* Clock readings. */
+/* Clocks; see clock.h. */
 #include "core/clock.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "core/system/procparse.h"
 #include "core/util.h"
 
-/* Two readings of a clock that are no further apart are of one moment. */
+/* Two calls within this time count as one moment. */
 #define PAIR_NS 5000u
 
 static uint64_t ns(clockid_t id)
@@ -20,13 +20,12 @@ static uint64_t ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- the time namespace ----------------------------------------------------------------------
- */
+/* ---- the time namespace ---------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int64_t boot_ahead_ns, monotonic_ahead_ns;
 
-/* The file is about the namespace of our children, which before Linux 6.3 need not be ours. */
+/* timens_offsets is of our children's namespace, which may differ from ours before Linux 6.3. */
 static bool is_childrens(void)
 {
 	char own[64] = "", next[64] = "";
@@ -72,15 +71,14 @@ uint64_t clock_start_us(const struct proc_stat *st)
 	return boot_ahead_ns % (PL_TICK_US * 1000ll) ? 0 : proc_start_us(st, 0);
 }
 
-/* ---- readings ---------------------------------------------------------------------------------
- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
 int64_t clock_realtime_us(void)
 {
 	return (int64_t)(ns(CLOCK_REALTIME) / 1000);
 }
 
-/* Who is put off the CPU between the two calls asks again: the shortest try counts. */
+/* Tries again if the process lost the CPU between the calls; the shortest try counts. */
 void clock_pair(uint64_t *ret_boot_ns, int64_t *ret_real_ns)
 {
 	uint64_t shortest = UINT64_MAX;
@@ -109,6 +107,6 @@ uint64_t clock_monotonic_to_boot_ns(void)
 	uint64_t mono = ns(CLOCK_MONOTONIC), boot = clock_boottime_ns();
 
 	mono -= (uint64_t)monotonic_ahead_ns;
-	/* never suspended: the difference is the time between the two readings, call it none */
+	/* never suspended: the difference is only the time between the two calls */
 	return boot - mono > 1000000u ? boot - mono : 0;
 }

@@ -1,11 +1,10 @@
 /*
  * The two clocks: boot time for order and durations, wall clock for labels.
  *
- * In a time namespace the kernel shifts boot times, in the clocks and in /proc/PID/stat, but not in
- * what it tells of exits and forks. All times of ours are those of the machine.
+ * A time namespace shifts the boot time in clocks and in /proc/PID/stat, but not in events of forks
+ * and exits. All our times are those of the machine.
  */
-#ifndef PL_CORE_CLOCK_H
-#define PL_CORE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,16 +15,13 @@ struct proc_stat;
 
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_us(void);
-/* Both at one moment: what they differ by is their offset, not the time between two calls too. */
+/* Both clocks at one moment, to compute their offset. */
 void clock_pair(uint64_t *ret_boot_ns, int64_t *ret_real_ns);
-/* So far ahead on CLOCK_MONOTONIC, for waits: setting the wall clock neither ends nor prolongs
- * them. */
+/* A time on CLOCK_MONOTONIC, ns from now, for waits that do not depend on the wall clock. */
 struct timespec clock_deadline(uint64_t ns);
-/* What to add to CLOCK_MONOTONIC readings of the kernel to get boot time: time spent suspended. */
+/* Boot time minus CLOCK_MONOTONIC: the time spent suspended. */
 uint64_t clock_monotonic_to_boot_ns(void);
-/* proc_parse_stat() for all who use the start of a process: it is that of the machine's clock. */
+/* proc_parse_stat() with the start of the process by the machine's clock. */
 bool clock_parse_stat(const char *text, size_t size, struct proc_stat *ret);
-/* Its start in microseconds, as records name processes by; 0 where it is not exact. */
+/* The start of a process in microseconds, as in records; 0: not exact. */
 uint64_t clock_start_us(const struct proc_stat *st);
-
-#endif

@@ -1,7 +1,7 @@
 /*
- * Settings; see config.h. The files are lines "name = value", with # comments on lines of their
- * own: a value is everything behind the '=' with blanks trimmed, since tags hold ';' and ':'.
- * (inih, the usual library, cuts lines at 200 bytes and takes " ;" for a comment.)
+ * Settings; see config.h. Files have lines "name = value" and comment lines with #. A value is the
+ * whole rest of the line without surrounding blanks, since tags contain ';' and ':'. (inih
+ * truncates lines at 200 bytes and takes " ;" as a comment.)
  */
 #include "core/config.h"
 
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/files/fs.h"
+#include "core/text/similar.h"
 
 const struct setting settings[SETTING_COUNT] = {
 #define SETTING(symbol, name, env, fallback, help) {name, env, fallback, help},
@@ -62,37 +63,14 @@ static char *trim(char *s)
 	return s;
 }
 
-/* Letters to change, add or take away; names longer than the table are far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[32], n = strlen(b);
-
-	if (n >= ARRAY_SIZE(row) || strlen(a) >= ARRAY_SIZE(row))
-		return SIZE_MAX;
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			size_t best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-		}
-	}
-	return row[n];
-}
-
 const char *setting_near(const char *name)
 {
-	size_t best = strlen(name) < 4 ? 2 : 3; /* more letters than this are another word */
+	unsigned best =
+		strlen(name) < 4 ? 2 : 3; /* a word that differs in more letters is another one */
 	const char *found = NULL;
 
 	for (int i = 0; i < SETTING_COUNT; i++) {
-		size_t d = distance(name, settings[i].name);
+		unsigned d = word_distance(name, settings[i].name);
 
 		if (d < best) {
 			best = d;
@@ -108,8 +86,7 @@ static void parse_line(struct config *c, char *line, const char *file, int numbe
 	char *equals = strchr(line, '=');
 
 	if (!equals) {
-		strbuf_addf(problems, "%s:%d: not a line of the form 'name = value', ignored\n",
-			    file, number);
+		strbuf_addf(problems, "%s:%d: expected 'name = value', ignored\n", file, number);
 		return;
 	}
 	*equals = 0;
@@ -118,8 +95,7 @@ static void parse_line(struct config *c, char *line, const char *file, int numbe
 	if (id < 0) {
 		const char *near = setting_near(name);
 
-		strbuf_addf(problems, "%s:%d: there is no setting '%s', ignored; ", file, number,
-			    name);
+		strbuf_addf(problems, "%s:%d: unknown setting '%s', ignored; ", file, number, name);
 		if (near)
 			strbuf_addf(problems, "did you mean '%s'?\n", near);
 		else
@@ -149,17 +125,17 @@ static void read_config_file(struct config *c, const char *path, struct strbuf *
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	/* people keep their settings elsewhere and link them here */
+	/* the file may be a link */
 	_cleanup_free_ char *real = realpath(path, NULL);
 	int e = real ? fs_read(AT_FDCWD, real, CONFIG_FILE_MAX, &text) : -errno;
-	/* behind a directory that may not be searched there is no file for us */
+	/* a file in an unreadable directory counts as missing */
 	if (e == -ENOENT || e == -ENOTDIR || (!real && e == -EACCES))
 		return;
 	if (e < 0)
-		strbuf_addf(problems, "cannot read '%s', its settings are not in force: %s\n", path,
+		strbuf_addf(problems, "cannot read '%s', ignoring its settings: %s\n", path,
 			    strerror(-e));
 	else if (text.len && memchr(text.buf, 0, text.len))
-		strbuf_addf(problems, "'%s' is no text file: it holds a NUL byte; ignored\n", path);
+		strbuf_addf(problems, "'%s' contains a NUL byte, ignored\n", path);
 	else if (text.len)
 		config_parse(c, text.buf, path, problems);
 }
@@ -175,10 +151,11 @@ char *config_user_file(void)
 	return NULL;
 }
 
-/* Settings of commands that must go on whatever a file says; those of daemons are checked there. */
+/* Settings of commands, which go on with the default if a value is invalid. Daemons check theirs.
+ */
 static const struct {
 	enum setting_id id;
-	const char *words; /* with blanks around each; NULL: a duration */
+	const char *words; /* the valid words, separated by blanks; NULL: a duration */
 	const char *what;
 } forms[] = {
 	{SETTING_DRAIN, NULL, "a duration such as 200ms"},
@@ -195,6 +172,16 @@ static bool has_form(const char *words, const char *value)
 	return words ? strstr(words, word) != NULL : parse_duration_ns(value, &ns) == 0;
 }
 
+int config_bad_value(const struct config *c, enum setting_id id, const char *wants,
+		     struct strbuf *why)
+{
+	bool option = str_prefix(c->origin[id], "flag ");
+
+	return strbuf_fail(why, -EINVAL, "%s%s%s takes %s, not '%s'",
+			   c->origin[id] + (option ? strlen("flag ") : 0), option ? "" : ": ",
+			   option ? "" : settings[id].name, wants, config_get(c, id));
+}
+
 static void check_values(struct config *c, struct strbuf *problems)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
@@ -203,9 +190,8 @@ static void check_values(struct config *c, struct strbuf *problems)
 
 		if (!*value || has_form(forms[i].words, value))
 			continue;
-		strbuf_addf(problems, "%s: %s takes %s, not '%s'; ignored%s%s\n", c->origin[id],
-			    settings[id].name, forms[i].what, value, *fallback ? ", it is " : "",
-			    fallback);
+		(void)config_bad_value(c, id, forms[i].what, problems);
+		strbuf_addf(problems, "; ignored%s%s\n", *fallback ? ", using " : "", fallback);
 		config_set(c, id, fallback, "default");
 	}
 }
@@ -261,8 +247,8 @@ static bool same_text(const char *name, const char *text, size_t n)
 	       (((unsigned char)(*name ^ *text) & ~0x20u) == 0 && !strncasecmp(name, text, n));
 }
 
-/* As fnmatch() has it, which takes its time: every variable of an environment is held against every
- * pattern of a list. Most are a text with a star at an end or two. */
+/* Like fnmatch(), but fast for a text with a star at one end or both: every environment variable is
+ * compared with every pattern. */
 static bool pattern_matches(const char *pattern, size_t n, const char *name)
 {
 	bool front = n && pattern[0] == '*', back = n > 1 && pattern[n - 1] == '*';

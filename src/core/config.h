@@ -1,9 +1,8 @@
 /*
- * Settings and where they come from: a flag over the environment over the user's file over
- * /etc/plimsoll.conf over the default.
+ * Settings and their origin. Order of precedence: option, environment, user's file,
+ * /etc/plimsoll.conf, default.
  */
-#ifndef PL_CORE_CONFIG_H
-#define PL_CORE_CONFIG_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -24,27 +23,28 @@ struct config {
 	char *origin[SETTING_COUNT]; /* "default", "environment PLIMSOLL_X", "/etc/...:3", "flag" */
 };
 
-/* Reads everything that there is. What cannot be used is left out, and each such thing is one line
- * for a person, with file and line, in *problems: a mistake in a file stops nobody's command.
- * root: where /etc is looked for, "" normally. */
+/* Reads all settings. Ignores invalid ones and adds one line for each, with file and line number,
+ * to *problems. root: prefix of /etc, normally "". */
 void config_load(struct config *c, const char *root, struct strbuf *problems);
-/* The lines of one file, changed in place; those that say nothing are lines of *problems. */
+/* Reads the lines of one file and changes text. Adds invalid lines to *problems. */
 void config_parse(struct config *c, char *text, const char *file, struct strbuf *problems);
 void config_release(struct config *c);
 void config_set(struct config *c, enum setting_id id, const char *value, const char *origin);
+/* -EINVAL, with "FILE:LINE: node_bpf takes yes or no, not 'perhaps'" or the name of the option. */
+int config_bad_value(const struct config *c, enum setting_id id, const char *wants,
+		     struct strbuf *why);
 const char *config_get(const struct config *c, enum setting_id id);
-/* The value with %u and %i filled in; freed by the caller. */
+/* The value with %u (user) and %i (uid) replaced; freed by the caller. */
 char *config_path(const struct config *c, enum setting_id id);
-/* -1 when no setting has this name. */
+/* -1: there is no such setting. */
 int setting_by_name(const char *name);
-/* The setting whose name is nearest to this one, NULL where none is near. */
+/* The setting with the most similar name; NULL: none is similar. */
 const char *setting_near(const char *name);
 
-/* The user's file: $XDG_CONFIG_HOME or ~/.config, then plimsoll/plimsoll.conf. NULL without home.
+/* The user's file: plimsoll/plimsoll.conf in $XDG_CONFIG_HOME or ~/.config; NULL without a home
+ * directory.
  */
 char *config_user_file(void);
 
-/* Does a colon-separated list of shell patterns match? */
+/* Does one of the shell patterns, separated by colons, match? */
 bool pattern_list_matches(const char *patterns, const char *name);
-
-#endif

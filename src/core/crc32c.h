@@ -1,10 +1,9 @@
 /*
- * CRC-32C (Castagnoli), one table look-up a byte: the records are a few hundred bytes and the
- * preload library may not ask the CPU what it can (cpuid costs microseconds in a virtual machine).
+ * CRC-32C (Castagnoli), one table lookup per byte. Records have a few hundred bytes, and the
+ * preload library does not ask for CPU features (cpuid takes microseconds in a virtual machine).
  * Header only, no libc.
  */
-#ifndef PL_CORE_CRC32C_H
-#define PL_CORE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 		crc = crc >> 8 ^ crc32c_table[(crc ^ *p++) & 0xff];
 	return ~crc;
 }
-
-#endif

@@ -1,4 +1,4 @@
-/* See crc32c_bulk.h. The instruction takes eight bytes in the time that a look-up takes for one. */
+/* See crc32c_bulk.h. The instruction handles eight bytes in the time of one table lookup. */
 #include "core/crc32c_bulk.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One line per message on stderr. */
+/* Messages; see log.h. */
 #include "core/log.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include "core/strbuf.h"
 #include "core/text/text.h"
 
-/* Set once, before anything else happens. */
+/* Set once at the start. */
 static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
-static const char *python_logger; /* not NULL: the form of Python's logging */
+static const char *python_logger; /* not NULL: the format of Python's logging */
 static const struct log_words *other_words;
-static log_writer *writer; /* not NULL: what lines go to instead */
+static log_writer *writer; /* not NULL: gets all messages */
 static int copy_file = -1;
 
 static const char *const capitals[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
@@ -68,7 +68,7 @@ void log_use_writer(log_writer *w)
 	writer = w;
 }
 
-/* Whoever read standard error may be gone: a word about something is no reason to end. */
+/* The reader of stderr may be gone, which must not end the program. */
 static void write_line(int fd, const struct strbuf *line)
 {
 	sigset_t broken, old, pending;

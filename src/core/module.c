@@ -9,26 +9,26 @@
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
-	{"draw", "charts as pictures, reports as PDF"},
-	{"endpoint", "answers Prometheus"},
-	{"gzip", "packs what is extracted, and tables of ORC"},
+	{"draw", "draws charts as images and reports as PDF"},
+	{"endpoint", "HTTP server for Prometheus"},
+	{"gzip", "compresses extracted files and ORC tables"},
 	{"hdf5", "reads and writes HDF5 files"},
-	{"http", "requests to servers that data is fed to"},
-	{"lz4", "packs tables of Arrow"},
+	{"http", "HTTP requests of sinks"},
+	{"lz4", "compresses Arrow tables"},
 	{"pfm", "names of hardware events"},
-	{"postgres", "a job store on a PostgreSQL server"},
-	{"snappy", "packs what Prometheus' remote write sends, and tables of Parquet"},
-	{"sqlite", "a job store in a file"},
-	{"sqlite_table", "tables that are exported to SQLite databases"},
-	{"table", "tables that fit the terminal"},
-	{"top", "the live view of a job on a terminal"},
-	{"zmq", "messages between nodes, collectors and their operators"},
-	{"zstd", "packs and unpacks the batches that nodes send, packs tables"},
+	{"postgres", "job store on a PostgreSQL server"},
+	{"snappy", "compresses Prometheus remote write requests and Parquet tables"},
+	{"sqlite", "job store in a SQLite file"},
+	{"sqlite_table", "exports tables to SQLite files"},
+	{"table", "formats tables to the width of the terminal"},
+	{"top", "live view of a job on the terminal"},
+	{"zmq", "messages between nodes, collectors and operators"},
+	{"zstd", "compresses batches of samples and tables"},
 	{NULL, NULL},
 };
 
 #ifdef __SANITIZE_ADDRESS__
-/* Fonts are kept to the end of the program, which a leak checker cannot know. */
+/* Font libraries never free their caches, which is no leak. */
 /* NOLINTBEGIN(bugprone-reserved-identifier) */
 #define SEEN __attribute__((visibility("default")))
 SEEN const char *__lsan_default_suppressions(void);
@@ -85,13 +85,13 @@ static const struct module *load(const char *name, struct strbuf *why)
 	_cleanup_free_ char *path = xasprintf("%s/lib/plimsoll/%s.so", root, name);
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
-		strbuf_addf(why, "module '%s' cannot be loaded: %s", name, dlerror());
+		strbuf_addf(why, "cannot load module '%s': %s", name, dlerror());
 		return NULL;
 	}
 	const struct module *m = dlsym(handle, "plimsoll_module");
 	if (!m || strcmp(m->build, PL_BUILD_ID) != 0) {
 		strbuf_addf(why,
-			    "module '%s' is from another build (%s, this is %s): install both from "
+			    "module '%s' is from another build (%s, this is %s); install both from "
 			    "the same source",
 			    path, m ? m->build : "unknown", PL_BUILD_ID);
 		dlclose(handle);

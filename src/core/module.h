@@ -1,21 +1,27 @@
 /*
- * Parts that need a heavy library live in modules, lib/plimsoll/<name>.so, loaded when a command
- * asks for one: the program itself starts fast and works where the library is missing. Modules are
- * private to this build: each carries the build id and another one is refused.
+ * Code that needs a heavy library lives in a module, lib/plimsoll/<name>.so, which a command loads
+ * when it needs it: the program starts fast and works where the library is missing. A module with
+ * another build id is refused.
  */
-#ifndef PL_CORE_MODULE_H
-#define PL_CORE_MODULE_H
+#pragma once
 
 #include "core/strbuf.h"
 
 struct module {
 	const char *build; /* PL_BUILD_ID of the tree it was built from */
 	const char *name;
-	const char *library;   /* the library it brings, with its version at run time */
-	const void *functions; /* a const struct that the user of the module knows */
+	const char *library;   /* the library that it uses */
+	const void *functions; /* a const struct; its type depends on the module */
 };
 
-/* Every module defines one constant of this name. */
+/* Every module ends with this: its name, its library, and the functions that it offers. */
+#define PL_MODULE(name_, library_, functions_)                                         \
+	__attribute__((visibility("default"))) const struct module plimsoll_module = { \
+		.build = PL_BUILD_ID,                                                  \
+		.name = (name_),                                                       \
+		.library = (library_),                                                 \
+		.functions = (functions_),                                             \
+	}
 extern const struct module plimsoll_module;
 
 struct module_row {
@@ -30,5 +36,3 @@ const struct module *module_load(const char *name, struct strbuf *why);
 char *install_root(void);
 /* Path of libplimsoll.so in that tree; freed by the caller. */
 char *preload_library(void);
-
-#endif

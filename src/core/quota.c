@@ -1,4 +1,4 @@
-/* See quota.h. Only hosts that use something are known, so there are at most as many as shares. */
+/* See quota.h. Only hosts with a share are stored, so their number is bounded. */
 #include "core/quota.h"
 
 #include <string.h>
@@ -46,12 +46,11 @@ bool quota_take(struct quota *s, const char *host)
 	}
 	s->refused++;
 	if (share && share->used >= s->each && !share->said) {
-		log_warn("%s: %s has its share of %zu; what is beyond is left out", s->what, host,
-			 s->each);
+		log_warn("%s: %s has used its share of %zu; ignoring more", s->what, host, s->each);
 		share->said = true;
 	} else if (!left && !s->said) {
-		log_warn("%s: all %zu are in use; what is new of %s and others is left out",
-			 s->what, s->max, host);
+		log_warn("%s: all %zu are in use; ignoring new ones from %s and others", s->what,
+			 s->max, host);
 		s->said = true;
 	}
 	return false;

@@ -1,10 +1,9 @@
 /*
- * Shares of what is bounded and used by all nodes together: the names that a sink keeps, the
- * entities of a job. A host gets its share and no more, so that one of them cannot use up what
- * others need. Whoever wants more is refused, counted, and named once in the log.
+ * Divides a limited resource among hosts: the names in a sink, the entities of a job. Each host has
+ * a limit, so that one host cannot use up what others need. Further requests are refused, counted,
+ * and logged once per host.
  */
-#ifndef PL_CORE_QUOTA_H
-#define PL_CORE_QUOTA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,16 +18,20 @@ struct quota_share {
 
 struct quota {
 	const char *what; /* for the log: "clickhouse: names of tables" */
-	size_t max, each; /* in all, and of one host */
+	size_t max, each; /* limit of all hosts, and of one */
 	size_t used;
 	uint64_t refused;
-	bool said;                /* that there are none left */
-	struct quota_share *list; /* by host */
+	bool said;                /* logged that nothing is left */
+	struct quota_share *list; /* sorted by host */
 	size_t count, cap;
 };
 
-/* One more for this host; false: it has its share, or there are none left. */
+/* A quarter of all is the share of one host. */
+#define QUOTA(text, most)                                         \
+	{                                                         \
+		.what = (text), .max = (most), .each = (most) / 4 \
+	}
+
+/* Takes one for this host; false: the limit is reached. */
 bool quota_take(struct quota *s, const char *host);
 void quota_release(struct quota *s);
-
-#endif

@@ -29,7 +29,7 @@ void strbuf_cut(struct strbuf *sb, size_t len)
 void strbuf_grow(struct strbuf *sb, size_t extra)
 {
 	if (extra > STRBUF_MAX - sb->len - 1) {
-		fputs("plimsoll: a text grew beyond 1 GiB\n", stderr);
+		fputs("plimsoll: a string exceeds 1 GiB\n", stderr);
 		exit(70);
 	}
 	size_t need = sb->len + extra + 1;
@@ -87,6 +87,16 @@ void strbuf_addf(struct strbuf *sb, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(sb, fmt, ap);
 	va_end(ap);
+}
+
+int strbuf_fail(struct strbuf *why, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(why, fmt, ap);
+	va_end(ap);
+	return error;
 }
 
 char *strbuf_take(struct strbuf *sb)

@@ -1,10 +1,9 @@
 /*
- * A growing byte string. buf is never NULL and always ends in a NUL that len does not count, so it
- * can be handed to anything that wants a C string; it may hold NUL bytes of its own. Growing beyond
- * STRBUF_MAX ends the program: no input may make a command eat the machine.
+ * A growing byte string. buf is never NULL and always ends with a NUL, which len does not count; it
+ * may contain NUL bytes. Growing beyond STRBUF_MAX ends the program, so that no input can use up
+ * the memory of the machine.
  */
-#ifndef PL_CORE_STRBUF_H
-#define PL_CORE_STRBUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,9 +24,9 @@ extern char strbuf_empty[];
 	}
 
 void strbuf_release(struct strbuf *sb);
-/* Empty again; keeps the memory. */
+/* Empties it; keeps the memory. */
 void strbuf_reset(struct strbuf *sb);
-/* Shorter than it was. */
+/* Sets the length, up to what strbuf_grow() made room for. */
 void strbuf_cut(struct strbuf *sb, size_t len);
 void strbuf_grow(struct strbuf *sb, size_t extra);
 void strbuf_add(struct strbuf *sb, const void *data, size_t n);
@@ -35,9 +34,9 @@ void strbuf_addstr(struct strbuf *sb, const char *s);
 void strbuf_addch(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) PL_PRINTF(2, 3);
 void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap) PL_PRINTF(2, 0);
-/* Gives the memory to the caller, who frees it; sb is empty afterwards. */
+/* Adds the reason for an error and returns the error, which is negative. */
+int strbuf_fail(struct strbuf *why, int error, const char *fmt, ...) PL_PRINTF(3, 4);
+/* Returns the string, which the caller frees; sb is empty afterwards. */
 char *strbuf_take(struct strbuf *sb);
 
 #define _cleanup_strbuf_ _cleanup_(strbuf_release)
-
-#endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 static void (*last_resort)(void *user);
@@ -165,6 +166,14 @@ int parse_size(const char *s, uint64_t *ret)
 	return r;
 }
 
+int output_error(FILE *f)
+{
+	errno = 0;
+	if (fflush(f) == 0 && !ferror(f))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 bool str_prefix(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
@@ -177,6 +186,11 @@ bool str_suffix(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
+const char *env_lookup(const char *name)
+{
+	return getenv(name);
+}
+
 bool str_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
@@ -187,4 +201,14 @@ const char *path_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+bool raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= l.rlim_max)
+		return false;
+	l.rlim_cur = l.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }

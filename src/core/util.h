@@ -1,10 +1,8 @@
 /*
- * Small things every file needs: scope-bound cleanup, checked allocation for commands, and a few
- * macros. Commands may abort when memory is gone; nothing that runs inside a user's program
- * includes this header.
+ * Helpers for every file: cleanup at the end of a scope, checked allocation, number parsing.
+ * Running out of memory ends the program, so the preload library does not use this header.
  */
-#ifndef PL_CORE_UTIL_H
-#define PL_CORE_UTIL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,10 +16,10 @@
 #define PL_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #define PL_UNUSED __attribute__((unused))
 
-/* The word that a number of any type has behind it: plural(n, "job", "jobs"). */
+/* The noun for a number: plural(n, "job", "jobs"). */
 #define plural(n, one, many) ((n) == 1 ? (one) : (many))
 
-/* What is called once when memory has run out; it may end the process by itself. NULL: nothing. */
+/* Called once when memory runs out; it may end the process. NULL: none. */
 void at_out_of_memory(void (*call)(void *user), void *user);
 
 /* Allocation that never returns NULL: prints one line and ends with status 70 (EX_SOFTWARE). */
@@ -45,6 +43,9 @@ static inline void close_fd(int *fd)
 }
 #define _cleanup_close_ _cleanup_(close_fd)
 
+/* Raises the limit of open files to the hard limit; false: it is there, or cannot be raised. */
+bool raise_file_limit(void);
+
 static inline void close_file(FILE **f)
 {
 	if (*f)
@@ -61,33 +62,36 @@ static inline void close_file(FILE **f)
 		}                                                            \
 	} while (0)
 
-/* Strict numbers: the whole string, in range, or -EINVAL / -ERANGE; *ret untouched on failure. */
+/* Parses the whole string as a number. 0, -EINVAL or -ERANGE; leaves *ret unchanged on failure. */
 int parse_u64(const char *s, uint64_t *ret);
 int parse_i64(const char *s, int64_t *ret);
-/* A process id: greater than 0. */
+/* A process id, greater than 0. */
 int parse_pid(const char *s, int *ret);
-/* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
+/* A duration in nanoseconds: "250ms", "10s", "2m", "1h", "3d"; a plain number is in seconds. */
 int parse_duration_ns(const char *s, uint64_t *ret);
-/* Sizes: "500M", "2G", a bare number is bytes. */
+/* A size in bytes: "500M", "2G", or a plain number. */
 int parse_size(const char *s, uint64_t *ret);
 
-/* What a shell has in $? after a status that wait() gave, and after a command that could not be
- * started for this errno. */
+/* The shell's $? for a status of wait(), and for a command that could not be started with this
+ * errno. */
 int shell_status(int status);
 int shell_error_status(int error);
 
-/* To the nearest whole number; |v| must be below 2^63. The C library's own is in libm, whose pages
- * would be those of every process that runs beside a job. */
+/* Rounds to the nearest integer; |v| must be below 2^63. Avoids libm, whose pages would add to the
+ * memory of every process beside a job. */
 static inline int64_t round_i64(double v)
 {
 	return (int64_t)(v + (v < 0 ? -0.5 : 0.5));
 }
 
+/* Flushes f: 0, or a negative errno where anything written to it so far failed. */
+int output_error(FILE *f);
+
 bool str_prefix(const char *s, const char *prefix);
 bool str_suffix(const char *s, const char *suffix);
-/* The same text, or both NULL. */
+/* getenv(), for functions that take a way to look up variables. */
+const char *env_lookup(const char *name);
+/* Equal strings, or both NULL. */
 bool str_same(const char *a, const char *b);
-/* The part behind the last slash; never NULL. */
+/* The part after the last slash. */
 const char *path_base(const char *path);
-
-#endif

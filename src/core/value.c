@@ -2,11 +2,11 @@
 #include "core/value.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/text/json_reader.h"
 #include "core/text/text.h"
 
 struct value *value_new(enum value_kind kind)
@@ -178,6 +178,13 @@ const char *value_get_str(const struct value *dict, const char *key)
 	return v && is_text(v) ? v->str.data : NULL;
 }
 
+int64_t value_get_int(const struct value *dict, const char *key)
+{
+	const struct value *v = value_get(dict, key);
+
+	return v && v->kind == VALUE_INT ? v->integer : 0;
+}
+
 size_t value_pairs(const struct value *dict)
 {
 	return dict && dict->kind == VALUE_DICT ? dict->list.count / 2 : 0;
@@ -253,48 +260,48 @@ static void key_text(const struct value *k, struct strbuf *out)
 		value_to_python(k, out, false);
 }
 
-void value_to_json(const struct value *v, struct jsonw *j, const char *key)
+void value_to_json(const struct value *v, struct json_writer *j, const char *key)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	switch (v->kind) {
 	case VALUE_NONE:
-		jsonw_null(j, key);
+		json_none(j, key);
 		break;
 	case VALUE_BOOL:
-		jsonw_bool(j, key, v->boolean);
+		json_bool(j, key, v->boolean);
 		break;
 	case VALUE_INT:
 	case VALUE_DELTA:
 	case VALUE_ZONE:
-		jsonw_i64(j, key, v->integer);
+		json_i64(j, key, v->integer);
 		break;
 	case VALUE_REAL:
-		jsonw_f64(j, key, v->real);
+		json_f64(j, key, v->real);
 		break;
 	case VALUE_STR:
 	case VALUE_BYTES:
-		jsonw_text(j, key, v->str.data, v->str.size);
+		json_text(j, key, v->str.data, v->str.size);
 		break;
 	case VALUE_TIME:
 		add_time(&text, &v->time, 'T');
-		jsonw_text(j, key, text.buf, text.len);
+		json_text(j, key, text.buf, text.len);
 		break;
 	case VALUE_LIST:
 	case VALUE_TUPLE:
-		jsonw_begin_array(j, key);
+		json_begin_array(j, key);
 		for (size_t i = 0; i < v->list.count; i++)
 			value_to_json(v->list.items[i], j, NULL);
-		jsonw_end_array(j);
+		json_end_array(j);
 		break;
 	case VALUE_DICT:
-		jsonw_begin_object(j, key);
+		json_begin_object(j, key);
 		for (size_t i = 0; i < value_pairs(v); i++) {
 			strbuf_reset(&text);
 			key_text(value_key(v, i), &text);
 			value_to_json(value_at(v, i), j, text.buf);
 		}
-		jsonw_end_object(j);
+		json_end_object(j);
 		break;
 	}
 }
@@ -410,7 +417,7 @@ void value_to_python(const struct value *v, struct strbuf *out, bool repr)
 
 void value_to_text(const struct value *v, struct strbuf *out)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	if (is_text(v)) {
 		text_add_printable(out, v->str.data, v->str.size);
@@ -426,77 +433,88 @@ void value_to_text(const struct value *v, struct strbuf *out)
 
 /* ---- JSON in -------------------------------------------------------------------------------- */
 
-/* NULL when the document is deeper or wider than any metadata of ours. */
-static struct value *from_jansson(const json_t *in, int depth)
+static int read_json(struct json_reader *j, int token, struct value **ret, struct strbuf *why);
+
+/* The members of an object or array, whose first token was just read. */
+static int read_members(struct json_reader *j, struct value *v, struct strbuf *why)
+{
+	for (size_t n = 0;; n++) {
+		struct value *key = NULL, *item = NULL;
+		int token = json_reader_next(j, why), r = token < 0 ? token : 0;
+
+		if (token == JSON_OBJECT_END || token == JSON_ARRAY_END)
+			return 0;
+		if (token == JSON_KEY) {
+			if (n == VALUE_PAIRS_MAX)
+				return strbuf_fail(why, -E2BIG, "more than %d keys in one object",
+						   VALUE_PAIRS_MAX);
+			key = value_strn(j->text.buf, j->text.len);
+			token = json_reader_next(j, why);
+			r = token < 0 ? token : 0;
+		}
+		if (r == 0)
+			r = read_json(j, token, &item, why);
+		if (r < 0) {
+			value_free(key);
+			return r;
+		}
+		if (key)
+			value_set_take(v, key, item);
+		else
+			value_append(v, item);
+	}
+}
+
+/* The value whose first token was just read. */
+static int read_json(struct json_reader *j, int token, struct value **ret, struct strbuf *why)
 {
 	_cleanup_value_ struct value *v = NULL;
-	struct value *inner;
-	const char *key;
-	json_t *item;
-	size_t i;
+	int r = 0;
 
-	if (depth > VALUE_DEPTH_MAX || json_object_size(in) > VALUE_PAIRS_MAX)
-		return NULL;
-	switch (json_typeof(in)) {
-	case JSON_OBJECT:
-		v = value_new(VALUE_DICT);
-		json_object_foreach((json_t *)in, key, item) {
-			if (!(inner = from_jansson(item, depth + 1)))
-				return NULL;
-			value_set(v, key, inner);
-		}
-		break;
-	case JSON_ARRAY:
-		v = value_new(VALUE_LIST);
-		json_array_foreach((json_t *)in, i, item) {
-			if (!(inner = from_jansson(item, depth + 1)))
-				return NULL;
-			value_append(v, inner);
-		}
-		break;
-	case JSON_STRING:
-		v = value_strn(json_string_value(in), json_string_length(in));
-		break;
-	case JSON_INTEGER:
-		v = value_int(json_integer_value(in));
-		break;
-	case JSON_REAL:
-		v = value_new(VALUE_REAL);
-		v->real = json_real_value(in);
-		break;
-	case JSON_TRUE:
-	case JSON_FALSE:
-		v = value_bool(json_is_true(in));
-		break;
-	case JSON_NULL:
-	default:
-		v = value_new(VALUE_NONE);
-		break;
+	if (token == JSON_OBJECT || token == JSON_ARRAY) {
+		v = value_new(token == JSON_OBJECT ? VALUE_DICT : VALUE_LIST);
+		r = read_members(j, v, why);
+	} else if (j->depth > VALUE_DEPTH_MAX) {
+		strbuf_addf(why, "nested deeper than %d levels", VALUE_DEPTH_MAX);
+		r = -E2BIG;
+	} else if (token == JSON_STRING) {
+		v = value_strn(j->text.buf, j->text.len);
+	} else if (token == JSON_BOOL) {
+		v = value_bool(j->text.buf[0] == 't');
+	} else if (token == JSON_NUMBER && j->whole) {
+		v = value_int(j->integer);
+	} else {
+		v = value_new(token == JSON_NUMBER ? VALUE_REAL : VALUE_NONE);
+		v->real = token == JSON_NUMBER ? j->real : 0;
 	}
-	inner = v;
-	v = NULL;
-	return inner;
+	if (r == 0) {
+		*ret = v;
+		v = NULL;
+	}
+	return r;
 }
 
 int value_from_json(const char *text, size_t n, struct value **ret, struct strbuf *why)
 {
-	json_error_t error;
-	json_t *doc = json_loadb(text, n, JSON_ALLOW_NUL, &error);
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	_cleanup_value_ struct value *v = NULL;
+	struct json_reader j;
 
-	if (!doc) {
-		if (why)
-			strbuf_addf(why, "line %d, column %d: %s", error.line, error.column,
-				    error.text);
-		return -EBADMSG;
+	why = why ? why : &ignored;
+	json_reader_init_text(&j, text, n);
+	int r = json_reader_next(&j, why);
+	if (r >= 0 && r != JSON_OBJECT && r != JSON_ARRAY) {
+		strbuf_addstr(why, "line 1, column 1: expected '{' or '['");
+		r = -EBADMSG;
 	}
-	struct value *v = from_jansson(doc, 0);
-	json_decref(doc);
-	if (!v) {
-		if (why)
-			strbuf_addf(why, "nested deeper than %d or more than %d keys in one object",
-				    VALUE_DEPTH_MAX, VALUE_PAIRS_MAX);
-		return -E2BIG;
-	}
+	if (r >= 0)
+		r = read_json(&j, r, &v, why);
+	if (r >= 0)
+		r = json_reader_next(&j, why);
+	json_reader_release(&j);
+	if (r < 0)
+		return r;
 	*ret = v;
+	v = NULL;
 	return 0;
 }

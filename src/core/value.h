@@ -1,18 +1,16 @@
 /*
- * A small dynamic value: what job metadata is made of, whether it came as JSON or as a Python
- * pickle. Values own what they hold.
+ * A dynamic value, for job metadata from JSON or Python pickles. Values own their content.
  */
-#ifndef PL_CORE_VALUE_H
-#define PL_CORE_VALUE_H
+#pragma once
 
 #include <stdint.h>
 
 #include "core/strbuf.h"
 #include "core/text/json_writer.h"
 
-/* What readers of files accept; more is refused as hostile. */
+/* Limits of readers; larger files are refused as hostile. */
 #define VALUE_DEPTH_MAX 32
-#define VALUE_PAIRS_MAX 16384 /* in one dict: look-ups are linear */
+#define VALUE_PAIRS_MAX 16384 /* in one dict: lookups are linear */
 #define VALUE_NODES_MAX 262144
 
 enum value_kind {
@@ -38,9 +36,9 @@ struct value_time {
 
 struct value {
 	enum value_kind kind;
-	int refs; /* pickles share values; the tree is freed with its last owner */
-	/* for readers of hostile files: how large this is when written out, how deep, and whether
-	 * it is inside another value and so must not grow any more */
+	int refs; /* pickles share values */
+	/* for readers of hostile files: its size when written, its depth, and whether it is inside
+	 * another value and must not grow */
 	uint32_t weight;
 	uint8_t depth;
 	bool sealed;
@@ -78,26 +76,27 @@ void value_set(struct value *dict, const char *key, struct value *v); /* replace
 void value_set_take(struct value *dict, struct value *key, struct value *v);
 bool value_unset(struct value *dict, const char *key);
 
-/* Borrowed; NULL when there is none or dict is no dict. */
+/* Borrowed; NULL: there is none, or it is not a dict. */
 struct value *value_get(const struct value *dict, const char *key);
-/* The text under a key, NULL when absent or no text. Ends in NUL. */
+/* The string of a key; NULL: absent or not a string. */
 const char *value_get_str(const struct value *dict, const char *key);
+/* The number; 0 if there is none. */
+int64_t value_get_int(const struct value *dict, const char *key);
 size_t value_pairs(const struct value *dict);
 const struct value *value_key(const struct value *dict, size_t i);
 struct value *value_at(const struct value *dict, size_t i);
 /* Sorts a dict by its keys' bytes. */
 void value_sort(struct value *dict);
-/* Microseconds since 1970; a time without zone is taken as local time. -EINVAL when no time. */
+/* Microseconds since 1970; a time without zone is local. -EINVAL: not a time. */
 int value_epoch_us(const struct value *v, int64_t *ret);
 
-/* As JSON: times as ISO 8601 with zone where there is one, bytes like text. */
-void value_to_json(const struct value *v, struct jsonw *j, const char *key);
-/* As Python's str() would print it. */
+/* As JSON: times in ISO 8601, bytes as strings. */
+void value_to_json(const struct value *v, struct json_writer *j, const char *key);
+/* As Python's str() or repr() prints it. */
 void value_to_python(const struct value *v, struct strbuf *out, bool repr);
-/* For a person: like JSON, without quotes at the top level. */
+/* For terminals: like JSON, without quotes at the top level. */
 void value_to_text(const struct value *v, struct strbuf *out);
 
-/* Parses JSON; nothing is executed, depth and size are bounded. Text in *why names the line. */
+/* Parses a JSON object or array. -EBADMSG: invalid, with the position in *why; -E2BIG: nested too
+ * deeply or too many keys. why may be NULL. */
 int value_from_json(const char *text, size_t n, struct value **ret, struct strbuf *why);
-
-#endif

@@ -1,12 +1,11 @@
 /*
- * How others know about the daemon: the pid file, which is locked while it lives and so never
- * stale, and the service manager's socket.
+ * State of the daemon for others: the pid file, which is locked while the daemon lives and so never
+ * stale, and the socket of the service manager.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,13 +15,12 @@
 #include "context/current_job.h"
 #include "core/files/fs.h"
 #include "inbox/daemon.h"
-#include "jobs/metadata.h"
 
 #define PIDFILE_NAME "daemon.pid"
 
 /* ---- pid file ------------------------------------------------------------------------------- */
 
-/* "/a/b" as "/a" and "b". */
+/* Splits "/a/b" into "/a" and "b". */
 static int split(const char *path, char **ret_dir, char **ret_name)
 {
 	_cleanup_free_ char *own = xstrdup(path);
@@ -48,12 +46,10 @@ static int open_place(struct pidfile *p, struct context *ctx, const char *path, 
 
 	if (!path) {
 		p->name = xstrdup(PIDFILE_NAME);
-		return jobdir_open_prefix(&ctx->config, job_layout(ctx), create, why);
+		return job_directory_open_prefix(&ctx->config, job_layout(ctx), create, why);
 	}
-	if (split(path, &parent, &p->name) < 0) {
-		strbuf_addf(why, "'%s' is no name of a file", path);
-		return -EINVAL;
-	}
+	if (split(path, &parent, &p->name) < 0)
+		return strbuf_fail(why, -EINVAL, "'%s' is not a file name", path);
 	return fs_open_named(parent, false, why);
 }
 
@@ -69,24 +65,20 @@ int pidfile_open(struct pidfile *p, struct context *ctx, const char *path, bool 
 	p->fd = openat(p->dir, p->name,
 		       (create ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 		       0644);
-	if (p->fd < 0) {
-		int e = -errno;
-
-		strbuf_addf(why, "cannot open '%s': %s", p->path, strerror(-e));
-		return e;
-	}
+	if (p->fd < 0)
+		return strbuf_fail(why, -errno, "cannot open '%s': %s", p->path, strerror(errno));
 	return 0;
 }
 
 int pidfile_lock(struct pidfile *p)
 {
-	/* of the open file, not of the process: it goes along into the background */
+	/* a lock of the open file survives fork() into the background */
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	if (fcntl(p->fd, F_OFD_SETLK, &whole) < 0)
 		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-	/* one that ended just now took its file with it */
+	/* a daemon that just ended may have removed the file */
 	if (fstat(p->fd, &st) == 0 && st.st_nlink == 0)
 		return -ESTALE;
 	return 0;
@@ -113,7 +105,7 @@ bool pidfile_running(const struct pidfile *p, pid_t *ret_pid, struct daemon_coun
 
 	if (fcntl(p->fd, F_OFD_GETLK, &whole) < 0 || whole.l_type == F_UNLCK)
 		return false;
-	/* locked and still empty: it is just starting */
+	/* locked and still empty: it is starting */
 	for (int i = 0; i < 200; i++) {
 		ssize_t n = pread(p->fd, text, sizeof(text) - 1, 0);
 
@@ -151,7 +143,7 @@ void pidfile_release(struct pidfile *p)
 	*p = (struct pidfile)PIDFILE_INIT;
 }
 
-/* ---- what every daemon begins with ---------------------------------------------------------- */
+/* ---- setup of daemons ---------------------------------------------------------- */
 
 int hold_signals(void)
 {
@@ -162,19 +154,9 @@ int hold_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	(void)signal(SIGPIPE, SIG_IGN); /* a server that goes away is an error, not the end */
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed connection is an error, not the end */
 	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
-}
-
-void raise_file_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-	}
 }
 
 /* ---- service manager ------------------------------------------------------------------------ */
@@ -189,7 +171,7 @@ void notify_service_manager(const char *text)
 		return;
 	memcpy(to.sun_path, path, n);
 	if (path[0] == '@')
-		to.sun_path[0] = 0; /* an abstract name: not a file, and no NUL at its end */
+		to.sun_path[0] = 0; /* an abstract name, without a NUL at its end */
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0)
 		(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,

@@ -1,4 +1,4 @@
-/* Inputs on their way into the store; see inbox.h. Finding them is in inbox_watch.c. */
+/* Storing the inputs of an inbox; see inbox.h. inbox_watch.c finds them. */
 #include "inbox/inbox.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 #define PAUSE_MIN_NS NS_PER_S
 #define PAUSE_MAX_NS (60 * NS_PER_S)
-#define DEATHS_MAX 5  /* daemons that one input may take with it */
-#define STRIKES_MAX 3 /* errors of the store that may be the input's fault */
+#define DEATHS_MAX 5  /* daemons that one input may crash */
+#define STRIKES_MAX 3 /* errors of the store before the input is at fault */
 #define REFUSED_MAX 1000
 #define REFUSED_NS (3600 * NS_PER_S) /* permissions change without a trace */
 #define BUSY_NS (5 * NS_PER_S)
@@ -31,17 +31,15 @@ static int open_store(struct inbox *in, struct strbuf *why)
 	const char *url = config_get(in->config, SETTING_DB);
 	_cleanup_free_ char *own = *url ? NULL : store_default_path();
 
-	if (!*url && !own) {
-		strbuf_addstr(why, "no store: neither --db nor PLIMSOLL_DB nor HOME is set");
-		return -EINVAL;
-	}
+	if (!*url && !own)
+		return strbuf_fail(why, -EINVAL, "no store: set --db, PLIMSOLL_DB or HOME");
 	int r = store_open(&in->store, *url ? url : own, STORE_WRITE, why);
 	if (r < 0)
 		return r;
-	if (!strcmp(in->store->where, ":memory:")) {
-		strbuf_addstr(why, "a store in memory would lose every job with the daemon");
-		return -EINVAL;
-	}
+	if (!strcmp(in->store->where, ":memory:"))
+		return strbuf_fail(
+			why, -EINVAL,
+			"a store in memory would be lost with the daemon; use a file or a server");
 	return 0;
 }
 
@@ -61,14 +59,12 @@ int inbox_init(struct inbox *in, const struct config *c, const struct inbox_opti
 			return -EACCES;
 		in->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 		if (in->notify < 0)
-			log_warn("no inotify: %s; looking every now and then instead",
+			log_warn("inotify is not available: %s; checking at intervals instead",
 				 strerror(errno));
 	}
 	int r = open_store(in, &trouble);
-	if (r == -EINVAL || r == -ENOSYS || r == -EPROTO) {
-		strbuf_addstr(why, trouble.buf);
-		return r;
-	}
+	if (r == -EINVAL || r == -ENOSYS || r == -EPROTO)
+		return strbuf_fail(why, r, "%s", trouble.buf);
 	if (r < 0)
 		inbox_store_failed(in, trouble.buf);
 	return 0;
@@ -105,7 +101,7 @@ void inbox_push(struct inbox *in, const char *dir, const char *name, int64_t cha
 {
 	const struct inbox_entry *first = in->queue + in->queue_next;
 
-	/* one that we put back ourselves makes an event, and waits already */
+	/* an input that we put back causes an event, and is first in the queue already */
 	if (inbox_waiting(in) && !strcmp(first->name, name) && !strcmp(first->dir, dir))
 		return;
 	GROW(in->queue, in->queue_count, in->queue_cap);
@@ -133,7 +129,7 @@ uint64_t inbox_due_ns(const struct inbox *in)
 	return in->trouble && in->retry_ns < in->next_look_ns ? in->retry_ns : in->next_look_ns;
 }
 
-/* ---- what cannot be handled ----------------------------------------------------------------- */
+/* ---- refused inputs ----------------------------------------------------------------- */
 
 static bool stat_change(const char *path, int64_t *ret)
 {
@@ -170,7 +166,7 @@ void inbox_refuse(struct inbox *in, const char *dir, const char *name, const cha
 		i++;
 	bool known = i < in->refused_count;
 	if (!known || !busy)
-		log_warn("'%s' is left alone: %s", path, why);
+		log_warn("ignoring '%s': %s", path, why);
 	if (!stat_change(path, &at))
 		return;
 	if (!known && in->refused_count == REFUSED_MAX) {
@@ -190,9 +186,9 @@ void inbox_refuse(struct inbox *in, const char *dir, const char *name, const cha
 void inbox_store_failed(struct inbox *in, const char *why)
 {
 	if (!in->trouble)
-		log_warn("the store cannot be used, jobs wait: %s", why);
+		log_warn("cannot use the store, jobs wait: %s", why);
 	else
-		log_debug("the store still cannot be used: %s", why);
+		log_debug("still cannot use the store: %s", why);
 	in->trouble = true;
 	in->retry_ns = clock_boottime_ns() + in->pause_ns;
 	in->pause_ns = 2 * in->pause_ns < PAUSE_MAX_NS ? 2 * in->pause_ns : PAUSE_MAX_NS;
@@ -203,17 +199,17 @@ void inbox_store_failed(struct inbox *in, const char *why)
 static void store_works(struct inbox *in)
 {
 	if (in->trouble)
-		log_warn("the store can be used again");
+		log_warn("the store is usable again");
 	in->trouble = false;
 	in->pause_ns = PAUSE_MIN_NS;
 }
 
-/* Somebody removed or exchanged the file: what goes into the old one is lost. */
+/* Closes a store whose file was removed or replaced: data in the old file would be lost. */
 static bool leave_moved(struct inbox *in)
 {
 	if (!store_moved(in->store))
 		return false;
-	log_warn("'%s' was removed or exchanged, opened anew", in->store->where);
+	log_warn("'%s' was removed or replaced; opening it again", in->store->where);
 	store_close(in->store);
 	in->store = NULL;
 	return true;
@@ -234,8 +230,8 @@ struct store *inbox_store(struct inbox *in)
 }
 
 /*
- * Is it the store's fault, or the machine's? An error that only the store has words for may still
- * be about what we wanted to put in: then the third time decides.
+ * Is the store or the machine at fault, not the input? An error message of the store may still be
+ * about the data: then the third failure decides.
  */
 static bool is_trouble(struct inbox *in, int error, const struct strbuf *why, const char *path)
 {
@@ -261,7 +257,7 @@ static bool is_trouble(struct inbox *in, int error, const struct strbuf *why, co
 
 /* ---- one input ------------------------------------------------------------------------------ */
 
-/* People know the input by the name it had. */
+/* Replaces the path of the claim by the original path. */
 static void name_original(struct strbuf *text, const struct claim *c)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -290,7 +286,7 @@ static void write_reason(int fd, const char *name, const char *sentence)
 		log_warn("cannot write '%s': %s", file, strerror(-r));
 }
 
-/* Into the configured directory, or failed/ beside it when that cannot be. */
+/* Moves it to the configured directory, or to failed/ next to it. */
 static int move_failed(struct inbox *in, struct claim *c, int *ret_fd, char **ret_name,
 		       struct strbuf *why)
 {
@@ -310,7 +306,7 @@ static void put_back(struct inbox *in, struct claim *c, const char *why)
 	int r = claim_back(c);
 
 	if (r < 0)
-		log_error("'%s' cannot be put back: %s", c->path, strerror(-r));
+		log_error("cannot put back '%s': %s", c->path, strerror(-r));
 	else if (why)
 		inbox_refuse(in, c->dir, c->name, why, false);
 }
@@ -333,7 +329,7 @@ static void input_failed(struct inbox *in, struct claim *c, const char *reason)
 	write_reason(fd, name, reason);
 }
 
-/* What is not of a job is in no store, and is kept with the rest. */
+/* An input with files that are not of a job is kept, because the store does not have them. */
 static void input_done(struct inbox *in, struct claim *c, const char *member)
 {
 	_cleanup_free_ char *foreign = claim_foreign(c);
@@ -344,7 +340,7 @@ static void input_done(struct inbox *in, struct claim *c, const char *member)
 
 	if (foreign || member)
 		log_warn(
-			"'%s/%s' is in the store, and is moved to '%s/done': '%s' in it is not of a job",
+			"'%s/%s' is stored, but kept in '%s/done': '%s' in it is not a file of a job",
 			c->dir, c->name, c->dir, foreign ? foreign : member);
 	if (in->o.keep || foreign || member)
 		r = claim_move(c, "done", &fd, &name, &why);
@@ -353,7 +349,7 @@ static void input_done(struct inbox *in, struct claim *c, const char *member)
 	if (r == 0)
 		return;
 	if (!why.len)
-		strbuf_addf(&why, "it is in the store and cannot be removed: %s", strerror(-r));
+		strbuf_addf(&why, "it is stored, but cannot be removed: %s", strerror(-r));
 	put_back(in, c, why.buf);
 }
 
@@ -366,8 +362,7 @@ static void tell(const struct import_result *got, uint64_t began_ns)
 		 plural(got->sums.processes, "process", "processes"), took.buf);
 }
 
-/* Whom an input belongs to, where that is a user like others; NULL: root's or our own, who hand in
- * for everybody. */
+/* The owner of an input; NULL: root or ourselves, who may submit jobs of all users. */
 static char *owner_of(const struct claim *c)
 {
 	struct stat st;
@@ -391,15 +386,15 @@ static void submit(struct inbox *in, struct claim *c)
 
 	strbuf_reset(&in->store->error);
 	int r = import_submit(in->config, in->store, c->path, &how, &got, &why);
-	/* what is about to be removed is in the store, all of it */
+	/* only an input that is completely stored is removed */
 	bool there = r == -EEXIST && import_is_stored(in->config, in->store, c->path, &how, &got);
 	if (r == -EEXIST && !there && got.jobid)
 		strbuf_addf(
 			&why,
-			", and is not the same as this one: `plimsoll delete %s` first to have this one instead",
+			", and differs from this one; run `plimsoll delete %s` first to replace it",
 			got.jobid);
 	name_original(&why, c);
-	/* also what is there already is so in the file that has the store's name */
+	/* a stored job counts only in the file that has the store's path */
 	if ((r == 0 || r == -EEXIST || r == -EAGAIN) && leave_moved(in)) {
 		put_back(in, c, NULL);
 		import_result_release(&got);
@@ -424,7 +419,7 @@ static void submit(struct inbox *in, struct claim *c)
 		input_failed(in, c, why.len ? why.buf : strerror(-r));
 	import_result_release(&got);
 	pop(in);
-	/* inputs are gone: the file may be moved, or copied, while nothing comes */
+	/* while idle, the file may be moved or copied: it must be complete */
 	if (in->store && !inbox_waiting(in))
 		(void)store_settle(in->store, 0);
 }
@@ -434,7 +429,8 @@ static bool too_deadly(struct inbox *in, struct claim *c)
 	if (c->deaths < DEATHS_MAX)
 		return false;
 	_cleanup_free_ char *reason = xasprintf(
-		"%u daemons ended while they read it; `plimsoll submit` may tell more", c->deaths);
+		"%u daemons crashed while reading it; run `plimsoll submit` to find out why",
+		c->deaths);
 	input_failed(in, c, reason);
 	return true;
 }
@@ -459,7 +455,7 @@ bool inbox_step(struct inbox *in)
 	if (r == -EACCES || r == -EPERM || r == -ELOOP || r == -EXDEV || r == -EINVAL)
 		inbox_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r), false);
 	else if (r < 0 && r != -ENOENT && r != -EAGAIN)
-		log_warn("'%s' has to wait: %s", path, why.len ? why.buf : strerror(-r));
+		log_warn("'%s' must wait: %s", path, why.len ? why.buf : strerror(-r));
 	if (r < 0 || too_deadly(in, &c))
 		pop(in);
 	else

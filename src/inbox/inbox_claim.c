@@ -1,7 +1,6 @@
 /* Claims by rename; see inbox_claim.h. */
 #include "inbox/inbox_claim.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +26,7 @@ static void own_name(char *buf, size_t size)
 	snprintf(buf, size, "%s-%d", host, (int)getpid());
 }
 
-/* Somebody who looked after dead claims may have removed ours before we put anything in. */
+/* Another daemon that cleaned up dead claims may have removed our empty directory. */
 static bool removed(int fd)
 {
 	struct stat st;
@@ -42,7 +41,7 @@ static void close_both(struct claim *c)
 	c->fd = c->claimed = -1;
 }
 
-/* The directory of claims in a directory that others may write to. */
+/* Opens the claims of a directory that others may write to. */
 static int open_claimed(int dirfd, char name[64], struct strbuf *why)
 {
 	uint64_t random = 0;
@@ -69,7 +68,7 @@ static int open_claim(struct claim *c, struct strbuf *why)
 	c->fd = fs_open_subdir(c->claimed, own, true, why);
 	if (c->fd < 0)
 		return c->fd;
-	/* where locks do not work, the pid in the name has to do */
+	/* without locks, only the pid in the name tells whether the owner lives */
 	(void)flock(c->fd, LOCK_EX);
 	return 0;
 }
@@ -81,10 +80,10 @@ static int take_by_rename(struct claim *c)
 	if (renameat2(c->dirfd, c->name, c->fd, c->name, RENAME_NOREPLACE) == 0)
 		return 0;
 	int e = -errno;
-	/* the directory is ours: without the flag nothing can be in the way either */
+	/* the directory is ours: there is no other file of that name even without the flag */
 	if (e == -EINVAL || e == -ENOSYS)
 		e = renameat(c->dirfd, c->name, c->fd, c->name) < 0 ? -errno : 0;
-	/* a request that NFS sent twice was granted and then refused */
+	/* NFS may repeat a request that succeeded, and then report an error */
 	if (e == -ENOENT && fstatat(c->fd, c->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		e = 0;
 	return e;
@@ -134,18 +133,18 @@ int claim_take(struct claim *c, const char *dir, const char *name, struct strbuf
 	_cleanup_free_ char *where = fs_path_of(c->fd);
 	c->path = xasprintf("%s/%s", where ? where : ".", name);
 	c->deaths = count_deaths(c);
-	/* what was looked at before may have been exchanged; here nobody else can */
+	/* it may have been replaced before; now nobody else can change it */
 	if (fstatat(c->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		strbuf_addstr(why, "is a link or no file");
+		strbuf_addstr(why, "is not a regular file or directory");
 		(void)claim_back(c);
 		return -ELOOP;
 	}
 	return 0;
 }
 
-/* ---- what becomes of it --------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------- */
 
 static void forget_deaths(struct claim *c)
 {
@@ -165,7 +164,7 @@ char *claim_foreign(struct claim *c)
 	struct stat st;
 
 	return fstatat(c->fd, c->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)
-		       ? jobfiles_foreign(c->fd, c->name)
+		       ? job_files_foreign(c->fd, c->name)
 		       : NULL;
 }
 
@@ -178,22 +177,20 @@ int claim_remove(struct claim *c)
 	return r;
 }
 
-/* A directory beside the input, in which others may have planted a link or one of their own. */
+/* A directory next to the input. Others may have put a link or their own directory there. */
 static int open_beside(const struct claim *c, const char *name, struct strbuf *why)
 {
 	struct stat st;
 
-	if (mkdirat(c->dirfd, name, 0700) < 0 && errno != EEXIST) {
-		strbuf_addf(why, "cannot make '%s/%s': %s", c->dir, name, strerror(errno));
-		return -errno;
-	}
+	if (mkdirat(c->dirfd, name, 0700) < 0 && errno != EEXIST)
+		return strbuf_fail(why, -errno, "cannot make '%s/%s': %s", c->dir, name,
+				   strerror(errno));
 	int fd = openat(c->dirfd, name, DIR_FLAGS);
-	if (fd < 0) {
-		strbuf_addf(why, "'%s/%s' is a link or no directory: remove it", c->dir, name);
-		return -ELOOP;
-	}
+	if (fd < 0)
+		return strbuf_fail(why, -ELOOP, "'%s/%s' is not a directory; remove it", c->dir,
+				   name);
 	if (fstat(fd, &st) < 0 || (st.st_uid != geteuid() && st.st_uid != 0)) {
-		strbuf_addf(why, "'%s/%s' belongs to uid %u: remove it", c->dir, name,
+		strbuf_addf(why, "'%s/%s' belongs to uid %u; remove it", c->dir, name,
 			    (unsigned)st.st_uid);
 		close(fd);
 		return -EPERM;
@@ -237,23 +234,7 @@ void claim_release(struct claim *c)
 
 /* ---- claims of the dead --------------------------------------------------------------------- */
 
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-static DIR *open_list(int in, const char *name)
-{
-	int fd = openat(in, name, DIR_FLAGS);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (!d)
-		close_fd(&fd);
-	return d;
-}
-
-/* The pid in "HOST-PID" of this host, 0 for others. */
+/* The pid in "HOST-PID"; 0: of another host. */
 static pid_t owner_of(const char *name)
 {
 	char host[65], boot[9];
@@ -267,8 +248,7 @@ static pid_t owner_of(const char *name)
 	return (pid_t)pid;
 }
 
-/* A lock that can be had is the surest sign: pids are used again, and a container counts its own.
- */
+/* A free lock is the best sign: pids are reused, and differ in containers. */
 static bool is_dead(int fd, pid_t owner)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -291,7 +271,7 @@ static void count_death(int claimed, const char *name)
 static int recover_one(const char *dir, int dir_fd, int claimed, const char *owner,
 		       void (*tell)(void *user, const char *dir, const char *name), void *user)
 {
-	_cleanup_(close_dir) DIR *list = open_list(claimed, owner);
+	_cleanup_list_ DIR *list = fs_open_list(claimed, owner);
 	int r = 0;
 
 	if (!list || !is_dead(dirfd(list), owner_of(owner)))
@@ -312,12 +292,12 @@ static int recover_one(const char *dir, int dir_fd, int claimed, const char *own
 	return r;
 }
 
-/* All that lies in one directory of claims, which must be ours. */
+/* Puts back all claims of one directory, which must be ours. */
 static int recover_all(const char *dir, int dir_fd, const char *claimed,
 		       void (*tell)(void *user, const char *dir, const char *name), void *user)
 {
 	int fd = fs_open_subdir(dir_fd, claimed, false, NULL), r = 0;
-	_cleanup_(close_dir) DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_list_ DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (!list) {
 		close_fd(&fd);
@@ -337,7 +317,7 @@ int claims_recover(const char *dir, void (*tell)(void *user, const char *dir, co
 		   void *user)
 {
 	_cleanup_close_ int dir_fd = open(dir, DIR_FLAGS);
-	_cleanup_(close_dir) DIR *list = dir_fd >= 0 ? open_list(dir_fd, ".") : NULL;
+	_cleanup_list_ DIR *list = dir_fd >= 0 ? fs_open_list(dir_fd, ".") : NULL;
 	int r = 0;
 
 	if (!list)
@@ -358,12 +338,8 @@ int claims_clock_ns(const char *dir, int64_t *ret, struct strbuf *why)
 	char name[64];
 	struct stat st;
 
-	if (dir_fd < 0) {
-		int e = -errno;
-
-		strbuf_addf(why, "cannot open '%s': %s", dir, strerror(-e));
-		return e;
-	}
+	if (dir_fd < 0)
+		return strbuf_fail(why, -errno, "cannot open '%s': %s", dir, strerror(errno));
 	for (int i = 0; i < 16 && (fd = open_claimed(dir_fd, name, why)) == -ENOENT; i++)
 		strbuf_reset(why);
 	if (fd < 0)

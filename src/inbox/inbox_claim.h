@@ -1,11 +1,10 @@
 /*
- * Who works on an input: whoever renamed it into DIR/.claimed/HOST-PID/. A rename happens once, so
- * any number of daemons on any number of hosts share a directory. The claim directory is locked
- * while its owner lives; what lies in one that nobody holds is put back. Where .claimed is another
- * user's or a link, a name that nobody can foresee is taken instead.
+ * A daemon claims an input by renaming it into DIR/.claimed/HOST-PID/. A rename succeeds once, so
+ * any number of daemons on any number of hosts can share a directory. The owner holds a lock on its
+ * claim directory; inputs in an unlocked one are put back. If .claimed is a link or another user's,
+ * an unpredictable name is used instead.
  */
-#ifndef PL_INBOX_INBOX_CLAIM_H
-#define PL_INBOX_INBOX_CLAIM_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -18,34 +17,32 @@ struct claim {
 	char *path;            /* where it is now */
 	char claimed_name[64]; /* of the directory of claims */
 	int dirfd, claimed, fd;
-	unsigned deaths; /* how many owners of this claim were killed over it */
+	unsigned deaths; /* how many daemons died while they had it */
 };
 #define CLAIM_INIT                                   \
 	{                                            \
 		.dirfd = -1, .claimed = -1, .fd = -1 \
 	}
 
-/* Takes dir/name. -ENOENT: somebody else has it, or it is gone; -ELOOP: a link or no file. */
+/* Claims dir/name. -ENOENT: another has it, or it is gone; -ELOOP: not a file or directory. */
 int claim_take(struct claim *c, const char *dir, const char *name, struct strbuf *why);
-/* Puts it back to where it was; under a name with a number when there is a new one. */
+/* Puts it back; with a number in its name if there is a new one. */
 int claim_back(struct claim *c);
 /* Removes the input for good. */
 int claim_remove(struct claim *c);
-/* As jobfiles_foreign(), of a directory; NULL of a file. */
+/* As job_files_foreign(), of a directory; NULL of a file. */
 char *claim_foreign(struct claim *c);
-/* Moves it into a directory, which is made: a path, or a name of one beside it, which must be no
- * link and nobody else's; *ret_fd is that directory and *ret_name the name it got
- * there: with a number when there is one of its name. Both are the caller's. */
+/* Moves it to a directory, created if missing: a path, or the name of one next to it, which must be
+ * ours and no link. *ret_fd is that directory, *ret_name its name there, maybe with a number; the
+ * caller releases both. */
 int claim_move(struct claim *c, const char *to, int *ret_fd, char **ret_name, struct strbuf *why);
-/* Gives up the claim; an input that is still in it stays for claims_recover(). */
+/* Releases the claim; an input in it stays for claims_recover(). */
 void claim_release(struct claim *c);
 #define _cleanup_claim_ _cleanup_(claim_release)
 
-/* Puts back what killed owners on this host left in dir, each told. */
+/* Puts back inputs of dead daemons of this host in dir, and calls tell() for each. */
 int claims_recover(const char *dir, void (*tell)(void *user, const char *dir, const char *name),
 		   void *user);
 
-/* The time by the clock that stamps files in this directory: not ours on a network filesystem. */
+/* The time of the clock that stamps files in this directory, which may be a server's. */
 int claims_clock_ns(const char *dir, int64_t *ret, struct strbuf *why);
-
-#endif

@@ -1,8 +1,7 @@
 /*
- * Finding inputs: events and looks. An event says that a file is complete; a look cannot know, so
- * it leaves what was changed in the last two seconds and what somebody has open for writing.
+ * Finding inputs by events and scans. An event says that a file is complete; a scan cannot know, so
+ * it skips files that were changed in the last two seconds or are open for writing.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,12 +22,6 @@
 #define JOB_DEPTH 3 /* job directory, host, file */
 #define WATCH_MASK (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_DONT_FOLLOW)
 
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static int64_t changed_ns(const struct stat *st)
 {
 	return st->st_ctim.tv_sec * (int64_t)NS_PER_S + st->st_ctim.tv_nsec;
@@ -44,7 +37,7 @@ static void look_within(struct inbox *in, uint64_t ns)
 
 /* ---- is it one, is it complete -------------------------------------------------------------- */
 
-/* A lease is granted only while nobody writes. Where we may not ask, the age has to do. */
+/* A lease is granted only while nobody writes. If we may not ask, only the age counts. */
 static bool being_written(int dir, const char *name)
 {
 	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -57,18 +50,16 @@ static bool being_written(int dir, const char *name)
 	return false;
 }
 
-/* The last change of anything in a job's directory. */
-static int64_t newest_change(int dirfd, const char *name, int depth)
+/* The last change in the directory of a job. */
+static int64_t newest_change(int dir_fd, const char *name, int depth)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_(close_dir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_list_ DIR *dir = fs_open_list(dir_fd, name);
 	int64_t newest = 0;
 	struct stat st;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return 0;
-	}
+	int fd = dirfd(dir);
 	if (fstat(fd, &st) == 0)
 		newest = changed_ns(&st);
 	for (struct dirent *e; (e = readdir(dir));) {
@@ -84,16 +75,16 @@ static int64_t newest_change(int dirfd, const char *name, int depth)
 	return newest;
 }
 
-/* A job whose processes are still recorded keeps its directory until they have ended. */
+/* A job with processes that are still recorded is left until they have ended. */
 static bool is_recorded(struct inbox *in, const char *dir, const char *name, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 
-	if (jobdir_open_path(&j, in->config, path, NULL, false, &why) < 0 ||
-	    !jobdir_running(&j, true, &names))
+	if (job_directory_open_path(&j, in->config, path, NULL, false, &why) < 0 ||
+	    !job_directory_running(&j, true, &names))
 		return false;
-	strbuf_addf(&why, "it is still recorded by %s; it is taken when that has ended", names.buf);
+	strbuf_addf(&why, "still recorded by %s; will be stored when that has ended", names.buf);
 	inbox_refuse(in, dir, name, why.buf, true);
 	return true;
 }
@@ -130,9 +121,8 @@ static void watch(struct inbox *in, const char *path)
 	int wd = inotify_add_watch(in->notify, path, WATCH_MASK);
 	if (wd < 0) {
 		if (!in->watch_failed && errno != ENOENT)
-			log_warn(
-				"cannot watch '%s': %s; it is looked at every now and then instead",
-				path, strerror(errno));
+			log_warn("cannot watch '%s': %s; scanning it at intervals instead", path,
+				 strerror(errno));
 		in->watch_failed = true;
 		return;
 	}
@@ -164,7 +154,7 @@ void inbox_unwatch(struct inbox *in, const char *path)
 
 static void tell_recovered(void *user, const char *dir, const char *name)
 {
-	log_warn("'%s/%s' was being read when its daemon was killed, put back", dir, name);
+	log_warn("put back '%s/%s': its daemon died while reading it", dir, name);
 	inbox_push(user, dir, name, 0);
 }
 
@@ -183,7 +173,7 @@ static void look_at_entry(struct inbox *in, int dirfd, const char *dir, const ch
 		return;
 	_cleanup_close_ int fd =
 		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && jobdir_is_stopped(fd)) {
+	if (fd >= 0 && job_directory_is_stopped(fd)) {
 		consider(in, dirfd, dir, name, &st, complete);
 	} else if (fd >= 0 && in->o.recursive && depth < DEPTH_MAX) {
 		_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
@@ -194,18 +184,15 @@ static void look_at_entry(struct inbox *in, int dirfd, const char *dir, const ch
 
 static void look_at_directory(struct inbox *in, const char *dir, int depth)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_(close_dir) DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_list_ DIR *list = fs_open_list(AT_FDCWD, dir);
 
-	if (!list) {
-		close_fd(&fd);
+	if (!list)
 		return;
-	}
-	/* watched first: what lands while the list is read is in the one or the other */
+	/* watch first, so that nothing is missed that arrives during the scan */
 	watch(in, dir);
 	(void)claims_recover(dir, tell_recovered, in);
 	for (struct dirent *e; (e = readdir(list));)
-		look_at_entry(in, fd, dir, e->d_name, false, depth);
+		look_at_entry(in, dirfd(list), dir, e->d_name, false, depth);
 }
 
 static int by_age(const void *a, const void *b)
@@ -235,13 +222,13 @@ void inbox_look(struct inbox *in)
 	int r = claims_clock_ns(in->dir, &in->now_ns, &why);
 	if (r < 0) {
 		if (!in->dir_failed)
-			log_warn("'%s' cannot be used, waiting for it: %s", in->dir,
+			log_warn("cannot use '%s', waiting: %s", in->dir,
 				 why.len ? why.buf : strerror(-r));
 		in->dir_failed = true;
 		return;
 	}
 	if (in->dir_failed)
-		log_warn("'%s' can be used again", in->dir);
+		log_warn("'%s' is usable again", in->dir);
 	in->dir_failed = false;
 	empty_queue(in);
 	in->unsettled = 0;
@@ -273,11 +260,11 @@ static void take_event(struct inbox *in, const struct inotify_event *e)
 	}
 	if (!e->len || e->name[0] == '.')
 		return;
-	/* the list of watches may grow while a new directory is looked at */
+	/* the list of watches may grow during the scan */
 	_cleanup_free_ char *dir = xstrdup(in->watches[i].path);
 	if ((e->mask & IN_ISDIR) || meta_is_name(e->name))
 		look_within(in, (uint64_t)SETTLED_NS);
-	/* the end of a file is yet to come; a link has none, and is complete */
+	/* a new file is not yet complete, but there may be no later event for a link */
 	if ((e->mask & IN_CREATE) && !(e->mask & IN_ISDIR)) {
 		if (fs_archive_suffix(e->name))
 			look_within(in, (uint64_t)SETTLED_NS);

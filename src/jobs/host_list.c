@@ -1,4 +1,4 @@
-/* Hosts of a job; see host_list.h. */
+/* Lists of hosts; see host_list.h. */
 #include "jobs/host_list.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/files/fs.h"
+#include "core/hash_map.h"
 #include "core/text/text.h"
 
 void host_list_release(struct host_list *l)
@@ -41,7 +42,7 @@ static int fail(struct strbuf *why, int error, const char *what, const char *tex
 	return -error;
 }
 
-/* Repetitions that follow each other, one a core in a node file, cost nothing. */
+/* Adjacent repetitions, as a node file has for each core, cost nothing. */
 static int add(struct host_list *l, const char *name, size_t n)
 {
 	const char *last = l->count ? l->names[l->count - 1] : "";
@@ -50,7 +51,7 @@ static int add(struct host_list *l, const char *name, size_t n)
 		return -EINVAL;
 	if (strlen(last) == n && !memcmp(last, name, n))
 		return 0;
-	/* those of a node file that goes around the hosts are not yet known to be the same */
+	/* repetitions that are not adjacent are removed later */
 	if (l->count >= 16 * (size_t)HOST_LIST_MAX)
 		return -E2BIG;
 	GROW(l->names, l->count, l->cap);
@@ -64,50 +65,37 @@ static void drop_behind(struct host_list *l, size_t count)
 		free(l->names[--l->count]);
 }
 
-struct place {
-	const char *name;
-	size_t at;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	const struct place *p = a, *q = b;
-	int order = strcmp(p->name, q->name);
-
-	return order ? order : p->at < q->at ? -1 : p->at > q->at;
-}
-
 /* Keeps the first of each name. */
 static void drop_repeated(struct host_list *l)
 {
-	struct place *places = xcalloc(l->count + 1, sizeof(*places));
-	bool *again = xcalloc(l->count + 1, sizeof(*again));
+	struct hash_map seen = {0};
 	size_t kept = 0;
 
-	for (size_t i = 0; i < l->count; i++)
-		places[i] = (struct place){l->names[i], i};
-	qsort(places, l->count, sizeof(*places), by_name);
-	for (size_t i = 1; i < l->count; i++)
-		again[places[i].at] = !strcmp(places[i - 1].name, places[i].name);
 	for (size_t i = 0; i < l->count; i++) {
-		if (again[i])
+		uint64_t hash = hash_text(l->names[i]);
+		struct hash_slot *s = hash_map_first(&seen, hash);
+
+		while (s && strcmp(l->names[s->value], l->names[i]) != 0)
+			s = hash_map_next(&seen, s);
+		if (s) {
 			free(l->names[i]);
-		else
-			l->names[kept++] = l->names[i];
+			continue;
+		}
+		hash_map_add(&seen, hash, kept);
+		l->names[kept++] = l->names[i];
 	}
 	l->count = kept;
-	free(places);
-	free(again);
+	hash_map_release(&seen);
 }
 
 /* ---- bracket lists -------------------------------------------------------------------------- */
 
 struct range {
 	unsigned long low, high;
-	int width; /* zeros in front keep it */
+	int width; /* with leading zeros */
 };
 
-/* "3" or "03-17" at p, which ends at ',' or ']'. NULL when it is none. */
+/* "3" or "03-17" at p, which ends at ',' or ']'. NULL: invalid. */
 static const char *read_range(const char *p, struct range *ret)
 {
 	unsigned long v[2];
@@ -132,14 +120,14 @@ static const char *read_range(const char *p, struct range *ret)
 	return (*p == ',' || *p == ']') && v[0] <= v[1] ? p : NULL;
 }
 
-/* Names are made one by one; how many is limited before it is known which are the same. */
+/* Names are generated one by one; their number is limited before repetitions are removed. */
 struct expansion {
 	struct host_list *list;
 	struct strbuf name;
 	size_t left;
 };
 
-/* Names that begin with what is in e->name and go on with the pattern at p, up to its end. */
+/* Adds the names that start with e->name and continue with the pattern at p, up to its end. */
 static int expand(struct expansion *e, const char *p, const char *end)
 {
 	size_t before = e->name.len;
@@ -171,7 +159,7 @@ static int expand(struct expansion *e, const char *p, const char *end)
 	return r;
 }
 
-/* The comma that ends the pattern at p, or the end of the text; NULL when brackets do not match. */
+/* The comma that ends the pattern at p, or the end of the text; NULL: brackets do not match. */
 static const char *pattern_end(const char *p)
 {
 	bool inside = false;
@@ -206,7 +194,7 @@ int host_list_parse(struct host_list *l, const char *text, struct strbuf *why)
 		r = -E2BIG;
 	if (r < 0) {
 		drop_behind(l, before);
-		return fail(why, -r, r == -E2BIG ? "too many hosts" : "no list of hosts", text, n);
+		return fail(why, -r, r == -E2BIG ? "too many hosts" : "invalid host list", text, n);
 	}
 	return 0;
 }
@@ -220,10 +208,8 @@ int host_list_read(struct host_list *l, const char *path, struct strbuf *why)
 	bool any = false;
 	int r = fs_read(AT_FDCWD, path, HOST_LIST_TEXT_MAX, &text);
 
-	if (r < 0) {
-		strbuf_addf(why, "cannot read node file '%s': %s", path, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r, "cannot read node file '%s': %s", path, strerror(-r));
 	const char *end = text.buf + text.len;
 	for (const char *p = text.buf; r == 0 && p < end;) {
 		const char *line = memchr(p, '\n', (size_t)(end - p));
@@ -237,7 +223,7 @@ int host_list_read(struct host_list *l, const char *path, struct strbuf *why)
 		any = any || p > word;
 		r = p > word ? add(l, word, (size_t)(p - word)) : 0;
 		if (r < 0)
-			(void)fail(why, -r, r == -E2BIG ? "too many hosts" : "no name of a host",
+			(void)fail(why, -r, r == -E2BIG ? "too many hosts" : "invalid host name",
 				   word, (size_t)(p - word));
 		p = stop + 1;
 	}

@@ -1,15 +1,14 @@
 /*
- * The hosts of a job as batch systems name them: Slurm's bracket lists and the node files of PBS
- * and OAR. Each name is kept once, in the order of its first appearance, because the first host of
- * a job has duties of its own. Names that no host can have are refused: they become names of files
- * and keys of JSON.
+ * The hosts of a job as batch systems list them: Slurm's bracket lists and the node files of PBS
+ * and OAR. Each name is stored once, in order of first appearance, because the first host of a job
+ * has special duties. Invalid host names are refused, because names become file names and JSON
+ * keys.
  */
-#ifndef PL_JOBS_HOST_LIST_H
-#define PL_JOBS_HOST_LIST_H
+#pragma once
 
 #include "core/strbuf.h"
 
-/* No list names more: a few characters of a bracket list can stand for any number of names. */
+/* The limit of a list: a few characters of a bracket list can mean any number of names. */
 #define HOST_LIST_MAX 65536
 #define HOST_LIST_NAME_MAX 255
 #define HOST_LIST_TEXT_MAX ((size_t)16 << 20)
@@ -22,19 +21,16 @@ struct host_list {
 void host_list_release(struct host_list *l);
 #define _cleanup_host_list_ _cleanup_(host_list_release)
 
-/* Can this be the name of a host: letters, digits, ".", "_", "-", and none of the last three first?
- */
+/* Is it a valid host name: letters, digits, ".", "_", "-", not starting with the last three? */
 bool host_list_name_valid(const char *name, size_t n);
 
-/* Adds the names of a bracket list, "n[1-3,07],gpu[0-1]-ib": -EINVAL when it is none, -E2BIG when
- * it has too many names. The list is as it was when this fails. */
+/* Adds the names of a bracket list, "n[1-3,07],gpu[0-1]-ib". -EINVAL: it is invalid, -E2BIG: it has
+ * too many names; the list is then unchanged. */
 int host_list_parse(struct host_list *l, const char *text, struct strbuf *why);
 
-/* Adds the first word of each line of a node file. The list is as it was when this fails. */
+/* Adds the first word of each line of a node file. The list is unchanged if this fails. */
 int host_list_read(struct host_list *l, const char *path, struct strbuf *why);
 
-/* The place of a host: the same name, or the same up to the first dot where one of the two has no
- * domain, whatever the case. -1 when it is not there. */
+/* The index of a host, ignoring case: the same name, or the same up to the first dot if one of the
+ * two has no domain. -1: not found. */
 ssize_t host_list_find(const struct host_list *l, const char *name);
-
-#endif

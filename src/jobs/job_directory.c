@@ -3,30 +3,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
+#include "jobs/metadata.h"
 #include "jobs/metadata_file.h"
 #include "jobs/scheduler.h"
 
-void jobdir_release(struct jobdir *j)
+void job_directory_release(struct job_directory *j)
 {
 	if (j->records >= 0 && j->records != j->fd)
 		close(j->records);
-	if (j->fd >= 0)
-		close(j->fd);
+	close_fd(&j->fd);
 	free(j->id);
 	free(j->path);
 	free(j->local);
-	*j = (struct jobdir)JOBDIR_INIT;
+	*j = (struct job_directory)JOB_DIRECTORY_INIT;
 }
 
-/* Commands ask for it several times, and it stays. */
+/* Cached: commands need it several times. */
 static void this_boot(char boot[9])
 {
 	static _Thread_local char known[9];
@@ -51,7 +51,7 @@ void this_host(char *name, size_t name_size, char boot[9])
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Opens <prefix>, which must be ours alone, as <parent>/<name>. */
+/* Opens <prefix>, which must be private, as <parent>/<name>. */
 static int open_prefix(const char *prefix, bool create, struct strbuf *why)
 {
 	_cleanup_free_ char *copy = xstrdup(prefix);
@@ -60,37 +60,26 @@ static int open_prefix(const char *prefix, bool create, struct strbuf *why)
 	while (n > 1 && copy[n - 1] == '/')
 		copy[--n] = 0;
 	char *slash = strrchr(copy, '/');
-	if (copy[0] != '/' || !slash[1]) {
-		strbuf_addf(why, "prefix '%s' is not an absolute path of a directory", prefix);
-		return -EINVAL;
-	}
+	if (copy[0] != '/' || !slash[1])
+		return strbuf_fail(why, -EINVAL,
+				   "prefix '%s' is not an absolute path of a directory", prefix);
 	*slash = 0;
 	return fs_open_private(*copy ? copy : "/", slash + 1, create, why);
 }
 
-static const char *user_name(char *buf, size_t size)
-{
-	const struct passwd *pw = getpwuid(geteuid());
-
-	if (pw)
-		return pw->pw_name;
-	snprintf(buf, size, "%u", (unsigned)geteuid());
-	return buf;
-}
-
-int jobdir_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
-		       struct strbuf *why)
+int job_directory_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
+			      struct strbuf *why)
 {
 	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
-	char number[32];
+	_cleanup_free_ char *user = effective_user();
 
 	if (layout->of_user)
-		return fs_open_private(prefix, user_name(number, sizeof(number)), create, why);
+		return fs_open_private(prefix, user, create, why);
 	return open_prefix(prefix, create, why);
 }
 
-/* Finds out where runs go, once the directory is open. */
-static int settle(struct jobdir *j, const struct config *c, bool create, struct strbuf *why)
+/* Determines where runs are written, once the directory is open. */
+static int settle(struct job_directory *j, const struct config *c, bool create, struct strbuf *why)
 {
 	j->path = fs_path_of(j->fd);
 	if (!j->path)
@@ -116,43 +105,42 @@ static int settle(struct jobdir *j, const struct config *c, bool create, struct 
 	return 0;
 }
 
-void jobdir_keep(const struct jobdir *j)
+void job_directory_keep(const struct job_directory *j)
 {
-	/* other file systems than those of a host may wait for a server */
+	/* on a network filesystem this may wait for a server */
 	if (!fs_is_network(j->fd))
 		(void)flock(j->fd, LOCK_EX | LOCK_NB);
 }
 
-/* Words of ours, and what else lies beside the job directories. */
+/* Words with a special meaning, and other names beside the job directories. */
 static bool refuse_reserved(const char *id, struct strbuf *why)
 {
 	bool last = !strcmp(id, "last");
 
 	if (!last && strcmp(id, "spool") != 0 && !str_prefix(id, "current."))
 		return false;
-	strbuf_addf(why, "'%s' is a reserved word and no job id%s; name another", id,
+	strbuf_addf(why, "'%s' is a reserved word, not a job id%s; choose another", id,
 		    last ? ": it means the last job" : "");
 	return true;
 }
 
-int jobdir_open(struct jobdir *j, const struct config *c, const struct job_layout *layout,
-		const char *id, bool create, struct strbuf *why)
+int job_directory_open(struct job_directory *j, const struct config *c,
+		       const struct job_layout *layout, const char *id, bool create,
+		       struct strbuf *why)
 {
 	_cleanup_close_ int parent = -1;
 
-	*j = (struct jobdir)JOBDIR_INIT;
-	if (!job_id_valid(id)) {
-		strbuf_addf(why,
-			    "job id '%s' cannot be used: at most 128 printable characters, no "
-			    "slash, no blank, no dot in front",
-			    id);
-		return -EINVAL;
-	}
+	*j = (struct job_directory)JOB_DIRECTORY_INIT;
+	if (!job_id_valid(id))
+		return strbuf_fail(why, -EINVAL,
+				   "invalid job id '%s': use at most 128 printable characters, no "
+				   "slash, no blank, no leading dot",
+				   id);
 	if (!layout->any_id && refuse_reserved(id, why))
 		return -EINVAL;
 	j->layout = layout;
 	j->id = xstrdup(id);
-	parent = jobdir_open_prefix(c, layout, create, why);
+	parent = job_directory_open_prefix(c, layout, create, why);
 	if (parent < 0)
 		return parent;
 	j->fd = fs_open_subdir(parent, id, create, why);
@@ -185,15 +173,15 @@ static const struct job_layout *layout_of(int dir)
 	return &job_layout_native;
 }
 
-char *jobdir_find(const struct config *c, const char *id)
+char *job_directory_find(const struct config *c, const char *id)
 {
 	_cleanup_free_ char *dest = config_path(c, SETTING_STAGE_DEST);
 
 	for (const struct job_layout *const *l = job_layouts; *l; l++) {
 		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
-		_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+		_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 
-		if (jobdir_open(&j, c, *l, id, false, &ignored) == 0 &&
+		if (job_directory_open(&j, c, *l, id, false, &ignored) == 0 &&
 		    has_metadata(j.fd, layout_of(j.fd)))
 			return xstrdup(j.path);
 	}
@@ -202,12 +190,12 @@ char *jobdir_find(const struct config *c, const char *id)
 	return job_id_valid(id) && access(staged, R_OK) == 0 ? xstrdup(staged) : NULL;
 }
 
-int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
-		     bool create, struct strbuf *why)
+int job_directory_open_path(struct job_directory *j, const struct config *c, const char *path,
+			    const char *id, bool create, struct strbuf *why)
 {
 	_cleanup_value_ struct value *meta = NULL;
 
-	*j = (struct jobdir)JOBDIR_INIT;
+	*j = (struct job_directory)JOB_DIRECTORY_INIT;
 	if (create && id && refuse_reserved(id, why))
 		return -EINVAL;
 	j->fd = fs_open_named(path, create, why);
@@ -215,7 +203,7 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 		return j->fd;
 	j->layout = layout_of(j->fd);
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
-	if (jobdir_read_meta(j, &meta, NULL, &ignored) == 0) {
+	if (job_directory_read_meta(j, &meta, NULL, &ignored) == 0) {
 		const char *known = metadata_text(meta, KEY_ID);
 
 		if (known)
@@ -231,14 +219,14 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* By the name of the file, or by what is in it. */
+/* By the name of the file, or by its content. */
 static bool is_stopped(const struct job_layout *l, const char *name, const struct value *meta)
 {
 	return l->metadata_running ? !strcmp(name, l->metadata)
 				   : value_get(meta, l->keys[KEY_STOP][0]) != NULL;
 }
 
-bool jobdir_is_stopped(int dir)
+bool job_directory_is_stopped(int dir)
 {
 	for (const struct job_layout *const *l = job_layouts; *l; l++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
@@ -255,8 +243,8 @@ bool jobdir_is_stopped(int dir)
 	return false;
 }
 
-int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
-		     struct strbuf *why)
+int job_directory_read_meta(const struct job_directory *j, struct value **ret, bool *ret_stopped,
+			    struct strbuf *why)
 {
 	const struct job_layout *l = j->layout;
 	const char *const names[] = {l->metadata, l->metadata_running, NULL};
@@ -267,17 +255,13 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 
 		if (r == -ENOENT)
 			continue;
-		if (r < 0) {
-			strbuf_addf(why, "cannot read '%s/%s': %s", j->path ? j->path : "", *name,
-				    strerror(-r));
-			return r;
-		}
+		if (r < 0)
+			return strbuf_fail(why, r, "cannot read '%s/%s': %s",
+					   j->path ? j->path : "", *name, strerror(-r));
 		r = meta_parse(text.buf, text.len, ret, &reason);
-		if (r < 0) {
-			strbuf_addf(why, "'%s/%s' is damaged: %s", j->path ? j->path : "", *name,
-				    reason.buf);
-			return r;
-		}
+		if (r < 0)
+			return strbuf_fail(why, r, "'%s/%s' is damaged: %s", j->path ? j->path : "",
+					   *name, reason.buf);
 		if (ret_stopped)
 			*ret_stopped = is_stopped(l, *name, *ret);
 		return 0;
@@ -285,7 +269,7 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 	return -ENOENT;
 }
 
-int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped)
+int job_directory_write_meta(const struct job_directory *j, const struct value *meta, bool stopped)
 {
 	const struct job_layout *l = j->layout;
 	const char *name = !stopped && l->metadata_running ? l->metadata_running : l->metadata;
@@ -298,12 +282,12 @@ int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool sto
 	return r;
 }
 
-bool jobdir_has_meta(const struct jobdir *j)
+bool job_directory_has_meta(const struct job_directory *j)
 {
 	return has_metadata(j->fd, j->layout);
 }
 
-int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
+int job_directory_create_meta(const struct job_directory *j, const struct value *meta)
 {
 	const struct job_layout *l = j->layout;
 	const char *name = l->metadata_running ? l->metadata_running : l->metadata;
@@ -314,7 +298,7 @@ int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
 		return -EEXIST;
 	l->format->write(meta, &text);
 	int r = fs_replace(j->fd, aside, text.buf, text.len, 0600);
-	/* a link is made whole or not at all, and only where there is none */
+	/* link() is atomic, and fails if the name exists */
 	if (r == 0 && linkat(j->fd, aside, j->fd, name, 0) < 0)
 		r = -errno;
 	(void)unlinkat(j->fd, aside, 0);
@@ -323,43 +307,104 @@ int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
 
 #define LOCK_NAME ".lock"
 
-int jobdir_lock(const struct jobdir *j)
+static int open_lock(const struct job_directory *j)
+{
+	return openat(j->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+int job_directory_lock(const struct job_directory *j)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = openat(j->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = open_lock(j);
 
 	if (fd < 0)
 		return -errno;
 	while (fcntl(fd, F_OFD_SETLKW, &lock) < 0)
 		if (errno != EINTR)
-			break; /* no locks on this filesystem: go on without */
+			break; /* no locks on this filesystem: continue without */
 	return fd;
 }
 
 #define HOLD_TRIES 100
 #define HOLD_STEP_NS 10000000L
 
-int jobdir_hold(const struct jobdir *j)
+/* Waits up to a second. */
+static void try_lock(int fd, short type)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = openat(j->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct stat st;
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
 
-	if (fd < 0)
-		return errno == ENOENT ? -ESTALE : -errno;
 	for (int i = 0; i < HOLD_TRIES && fcntl(fd, F_OFD_SETLK, &lock) < 0; i++) {
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			break; /* no locks on this filesystem */
 		nanosleep(&(struct timespec){.tv_nsec = HOLD_STEP_NS}, NULL);
 	}
-	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
+}
+
+#define REMOVED_SUFFIX ".removed"
+
+bool job_directory_is_there(const struct job_directory *j)
+{
+	const char *name = path_base(j->path);
+	struct stat own, named;
+
+	/* it was opened just when it was renamed */
+	if (name[0] == '.' && str_suffix(name, REMOVED_SUFFIX))
+		return false;
+	if (stat(j->path, &named) < 0)
+		return errno != ENOENT;
+	return fstat(j->fd, &own) < 0 || (own.st_dev == named.st_dev && own.st_ino == named.st_ino);
+}
+
+int job_directory_hold(const struct job_directory *j)
+{
+	int fd = open_lock(j);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	try_lock(fd, F_WRLCK);
+	/* a lock file that we created in a renamed directory is not the one that was locked */
+	if ((fstat(fd, &st) == 0 && st.st_nlink == 0) || !job_directory_is_there(j)) {
 		close(fd);
 		return -ESTALE;
 	}
 	return fd;
 }
 
-int jobdir_remove(const char *path)
+int job_directory_lock_shared(const struct job_directory *j)
+{
+	int fd = openat(j->fd, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd >= 0)
+		try_lock(fd, F_RDLCK);
+	return fd;
+}
+
+#define RMDIR_TRIES 100
+
+/* The lock file goes last: whoever opens it earlier waits for us, and whoever creates it anew finds
+ * an empty directory. */
+static int remove_locked(const char *path)
+{
+	_cleanup_list_ DIR *dir = fs_open_list(AT_FDCWD, path);
+	int r = dir ? 0 : -errno;
+
+	for (const struct dirent *e; r == 0 && (e = readdir(dir));)
+		if (fs_is_name(e->d_name) && strcmp(e->d_name, LOCK_NAME) != 0)
+			r = fs_remove_tree(dirfd(dir), e->d_name);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < RMDIR_TRIES; i++) {
+		(void)unlinkat(dirfd(dir), LOCK_NAME, 0);
+		if (rmdir(path) == 0)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			break;
+	}
+	return -errno;
+}
+
+int job_directory_remove(const char *path)
 {
 	_cleanup_free_ char *own = xstrdup(path);
 
@@ -367,39 +412,35 @@ int jobdir_remove(const char *path)
 		own[n - 1] = 0;
 	const char *name = path_base(own);
 	_cleanup_free_ char *gone =
-		xasprintf("%.*s.%s.%d.removed", (int)(name - own), own, name, (int)getpid());
-	bool moved = renameat2(AT_FDCWD, own, AT_FDCWD, gone, RENAME_NOREPLACE) == 0;
-	int r = fs_remove_tree(AT_FDCWD, moved ? gone : own);
-	/* what could not be removed is found under its name, unless there is a new one */
+		xasprintf("%.*s.%s.%d" REMOVED_SUFFIX, (int)(name - own), own, name, (int)getpid());
+	bool moved = fs_move_once(AT_FDCWD, own, AT_FDCWD, gone) == 0;
+	int r = remove_locked(moved ? gone : own);
+	/* what is left gets its name back, with a number if there is a new directory */
 	if (r < 0 && moved)
-		(void)renameat2(AT_FDCWD, gone, AT_FDCWD, own, RENAME_NOREPLACE);
+		(void)fs_move_numbered(AT_FDCWD, gone, AT_FDCWD, own, NULL);
 	return r;
 }
 
-void jobdir_remove_empty(const struct jobdir *j)
+void job_directory_remove_empty(const struct job_directory *j)
 {
 	(void)unlinkat(j->fd, LOCK_NAME, 0);
 	(void)rmdir(j->path);
 }
 
 #define PREFIX_FILE_MAX 65536
-#define SESSIONS_MAX 128 /* whose last jobs are remembered */
+#define SESSIONS_MAX 128 /* last jobs of so many sessions are remembered */
 
 /* ---- current job ---------------------------------------------------------------------------- */
 
-/* When a process started and whose child it is; false when it is not there. */
+/* Start time and parent of a process; false: it does not exist. */
 static bool read_start(pid_t pid, unsigned long long *ret_start, pid_t *ret_parent)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct proc_stat st = {0};
-	char path[64];
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
-	    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
+	if (!process_stat_read("", pid, &stat))
 		return false;
-	*ret_start = st.f[STAT_STARTTIME];
-	*ret_parent = (pid_t)st.f[STAT_PPID];
+	*ret_start = stat.st.f[STAT_STARTTIME];
+	*ret_parent = (pid_t)stat.st.f[STAT_PPID];
 	return true;
 }
 
@@ -409,7 +450,7 @@ static char *session_name(void)
 	pid_t sid = getsid(0), parent;
 	unsigned long long start = 0;
 
-	/* a session id is used again one day: its leader's start tells them apart */
+	/* session ids are reused: the start of the leader distinguishes them */
 	this_host(host, sizeof(host), boot);
 	(void)read_start(sid, &start, &parent);
 	return xasprintf("current.%s.%d.%llu", boot, (int)sid, start);
@@ -428,8 +469,8 @@ static bool same_words(pid_t a, pid_t b)
 	       !memcmp(of_a.buf, of_b.buf, of_a.len);
 }
 
-/* "PID START" of the shell that called us. Its copies of itself, as "$(...)" makes them, are gone
- * at once: the one above them counts. */
+/* "PID START" of the shell that called us. Subshells, as "$(...)" creates them, end at once: the
+ * shell above them counts. */
 static char *shell_name(void)
 {
 	pid_t pid = getppid(), parent = 0, above;
@@ -445,7 +486,7 @@ static char *shell_name(void)
 	return xasprintf("%d %llu", (int)pid, start);
 }
 
-/* A shell that cannot be told of counts as there. */
+/* A shell that is not known counts as alive. */
 static bool shell_lives(const char *name)
 {
 	unsigned long long start, now;
@@ -509,9 +550,8 @@ char *current_job_get(const struct config *c)
 }
 
 /*
- * The file of the last jobs: the path of the very last one, then for each session its own, newest
- * first, as "SESSION PATH". Of two who write at once one may be forgotten; who is not found there
- * is asked for a name.
+ * The file of the last jobs: the path of the last one, then that of each session, newest first, as
+ * "SESSION PATH". Of two concurrent writers one may be lost; then the user has to name the job.
  */
 int last_job_set(const struct config *c, const char *path)
 {

@@ -3,163 +3,171 @@
  *
  *     <prefix>/<job id>/job.json                          the job: who, when, environment, tags
  *                       <host>.<boot>/<run>.rec           records of one run on one host
- *                       <host>.<boot>/<run>.json          the run: command, times, books
+ *                       <host>.<boot>/<run>.json          the run: command, times, accounting
  *                       <host>.<boot>/<run>.smp           samples of one host
- *                       samples.smp                       of several hosts, put together
- *                       <host>.rec                        of a host where no command of ours ran
+ *                       samples.smp                       samples of several hosts, merged
+ *                       <host>.rec                        records of a host without `run`
  *
- * and otherwise where its layout says.
+ * or wherever its layout says.
  *
- * Record files are written by one host, on a local disk: for a job directory on a network
- * filesystem they lie in the local prefix until jobdir_collect() moves them.
+ * Each host writes record files on a local disk: for a job directory on a network filesystem they
+ * are below the local prefix until job_directory_collect() moves them.
  */
-#ifndef PL_JOBS_JOB_DIRECTORY_H
-#define PL_JOBS_JOB_DIRECTORY_H
+#pragma once
 
 #include "core/config.h"
 #include "core/value.h"
 #include "jobs/job_layout.h"
 #include "records/accounting.h"
 
-struct jobdir {
+struct job_directory {
 	const struct job_layout *layout;
 	char *id;
 	char *path;  /* absolute */
 	int fd;      /* the directory */
-	int records; /* where runs are kept: fd itself, or a directory below it */
+	int records; /* directory of the runs: fd itself, or one below it */
 	char *local; /* directory for record files when the job is on a network filesystem */
 };
-#define JOBDIR_INIT                                                   \
+#define JOB_DIRECTORY_INIT                                            \
 	{                                                             \
 		.layout = &job_layout_native, .fd = -1, .records = -1 \
 	}
 
-void jobdir_release(struct jobdir *j);
-#define _cleanup_jobdir_ _cleanup_(jobdir_release)
+void job_directory_release(struct job_directory *j);
+#define _cleanup_job_directory_ _cleanup_(job_directory_release)
 
-/* The directory of job id below the configured prefix. -ENOENT when it is not there and not to be
- * made. */
-int jobdir_open(struct jobdir *j, const struct config *c, const struct job_layout *layout,
-		const char *id, bool create, struct strbuf *why);
-/* The directory that the directories of jobs are made in. */
-int jobdir_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
+/* Opens the directory of a job below the configured prefix. -ENOENT: it does not exist, and create
+ * is false. */
+int job_directory_open(struct job_directory *j, const struct config *c,
+		       const struct job_layout *layout, const char *id, bool create,
 		       struct strbuf *why);
-/* Where a job of this id lies by this configuration, recorded or staged: a path; NULL: nowhere.
- * Freed by the caller. */
-char *jobdir_find(const struct config *c, const char *id);
-/* A directory that somebody named; its metadata tell layout and id. id: for a new one. */
-int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
-		     bool create, struct strbuf *why);
+/* Opens the directory that contains the directories of jobs. */
+int job_directory_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
+			      struct strbuf *why);
+/* The path of a job with this id, recorded or staged, by this configuration; NULL: none. Freed by
+ * the caller. */
+char *job_directory_find(const struct config *c, const char *id);
+/* Opens a directory that the user named; its metadata have layout and id. id: for a new one. */
+int job_directory_open_path(struct job_directory *j, const struct config *c, const char *path,
+			    const char *id, bool create, struct strbuf *why);
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* The job's metadata as they are stored. -ENOENT when there are none. */
-int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
-		     struct strbuf *why);
-/* Replaces them. stopped: a layout may have another name for those of a job that runs. */
-int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped);
+/* Reads the metadata of the job. -ENOENT: there are none. */
+int job_directory_read_meta(const struct job_directory *j, struct value **ret, bool *ret_stopped,
+			    struct strbuf *why);
+/* Replaces them. stopped: the job has ended; a layout may use another file name until then. */
+int job_directory_write_meta(const struct job_directory *j, const struct value *meta, bool stopped);
 /* Are there any? */
-bool jobdir_has_meta(const struct jobdir *j);
-/* Is the directory that of a job that was stopped, in any layout? */
-bool jobdir_is_stopped(int dir);
-/* Writes them unless there are some: -EEXIST. Of two that try at once one succeeds. */
-int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
+bool job_directory_has_meta(const struct job_directory *j);
+/* Is this the directory of a stopped job, in any layout? */
+bool job_directory_is_stopped(int dir);
+/* Writes them unless there are some already: -EEXIST. Of two concurrent calls one succeeds. */
+int job_directory_create_meta(const struct job_directory *j, const struct value *meta);
 
-/* Waits for other commands of ours to be done with the metadata; give back with close(). */
-int jobdir_lock(const struct jobdir *j);
+/* Locks the metadata against our other commands; unlock with close(). */
+int job_directory_lock(const struct job_directory *j);
 /*
- * The same for whoever makes a file in the directory: what `submit --remove` or `stage` look at
- * while they hold the lock is all there is, and they remove no more. Waits a second at most, and
- * then goes on without. -ESTALE: the directory was removed meanwhile; open the job again. Give back
- * what is not negative with close().
+ * The same for creating a file in the directory: `submit --remove` and `stage` remove only what
+ * they saw while they held the lock. Waits up to a second, then continues without the lock.
+ * -ESTALE: the directory was removed meanwhile; open the job again. Unlock with close().
  */
-int jobdir_hold(const struct jobdir *j);
-/* Removes the directory at a path with all that is in it; the lock must be held. It has another
- * name first: a run that begins meanwhile makes the job's directory anew, and none joins half of
- * one. */
-int jobdir_remove(const char *path);
-/* Removes a directory that has nothing but the lock's file. */
-void jobdir_remove_empty(const struct jobdir *j);
+int job_directory_hold(const struct job_directory *j);
+/* Waits up to a second for a lock for reading, so that the files of a run and of its job belong
+ * together. Creates no lock file: negative if there is none. Unlock with close(). */
+int job_directory_lock_shared(const struct job_directory *j);
+/* Does the path still lead to this directory? */
+bool job_directory_is_there(const struct job_directory *j);
+/* Removes a directory with its content; the lock must be held. It is renamed first, so that a run
+ * that starts meanwhile creates a new directory instead of joining half of the old one. */
+int job_directory_remove(const char *path);
+/* Removes a directory that contains only the lock file. */
+void job_directory_remove_empty(const struct job_directory *j);
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-struct runfile {
+struct run_file {
 	char *run;  /* its name */
 	char *path; /* of the record file */
 	int fd;     /* record file, O_APPEND */
 	int dir;    /* <host>.<boot>/ in the job directory */
 };
-#define RUNFILE_INIT                \
+#define RUN_FILE_INIT               \
 	{                           \
 		.fd = -1, .dir = -1 \
 	}
-void runfile_release(struct runfile *r);
+void run_file_release(struct run_file *r);
 
 /* The device of /proc and the number of the pid namespace that this process is in. */
 bool own_pid_namespace(uint64_t *ret_device, uint64_t *ret_number);
-/* Makes a record file of its own for this process, with SCHEMA and HOST in it. */
-int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why);
-/* The facts about a run, next to its records. */
-int runfile_write_facts(const struct runfile *r, const struct value *facts);
+/* Creates a file for this process: ".rec" for records, starting with SCHEMA and HOST, or ".smp" for
+ * samples. host: the name of this host in the job; NULL: its own. */
+int run_file_make(struct run_file *r, const struct job_directory *j, const char *host,
+		  const char *suffix, struct strbuf *why);
+/* Writes the metadata of a run next to its records. */
+int run_file_write_metadata(const struct run_file *r, const struct value *metadata);
 
-/* Until we end, systemd-tmpfiles does not take what is old in it for forgotten: a long job in /tmp
- * may write nothing for days. One run of a job does that for all. */
-void jobdir_keep(const struct jobdir *j);
+/* Protects the directory from systemd-tmpfiles until we end: a long job in /tmp may write nothing
+ * for days. One run of a job does this for all. */
+void job_directory_keep(const struct job_directory *j);
 
-/* Moves record and sample files that lie on this host's local disk into the job directory; the
- * second unless somebody still writes to them: whoever is last does it then. */
-int jobdir_collect(const struct jobdir *j, struct strbuf *why);
-int jobdir_collect_ended(const struct jobdir *j, struct strbuf *why);
-/* Adds every record file of the job to the books. */
-int jobdir_add_records(const struct jobdir *j, struct accounting *b, struct strbuf *why);
-/* Calls back for every sample file, those at the top first; fd is the visitor's. Goes on until one
- * returns something else than 0, and returns that. JOBDIR_RECORDS: of those in records, which their
- * names are relative to; JOBDIR_ALL: also beside the job's other files and on this host's disk.
- * why may be NULL. */
-enum jobdir_part { JOBDIR_RECORDS, JOBDIR_ALL };
-typedef int (*jobdir_visitor)(void *user, int fd, const char *name);
-int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_visitor visit,
-			 void *user, struct strbuf *why);
-/* The facts of all runs, as a list of dicts. */
-struct value *jobdir_runs(const struct jobdir *j);
-/* The exit code of a job from its runs: that of the first that failed; 0: none failed; -1: one was
- * killed, and nobody knows how it would have ended. */
+/* Moves record and sample files from this host's local disk to the job directory; _ended: only if
+ * no process writes to them any more. */
+int job_directory_collect(const struct job_directory *j, struct strbuf *why);
+int job_directory_collect_ended(const struct job_directory *j, struct strbuf *why);
+/* Adds every record file of the job to the accounting. */
+int job_directory_add_records(const struct job_directory *j, struct accounting *b,
+			      struct strbuf *why);
+/* Calls back for every sample file, those at the top first; the visitor owns fd. Stops when a call
+ * returns something other than 0, and returns that. JOB_DIRECTORY_RECORDS: those below records, by
+ * names relative to it; JOB_DIRECTORY_ALL: also those beside the job's other files and on this
+ * host's disk. why may be NULL. */
+enum job_directory_part { JOB_DIRECTORY_RECORDS, JOB_DIRECTORY_ALL };
+typedef int (*job_directory_visitor)(void *user, int fd, const char *name);
+int job_directory_visit_samples(const struct job_directory *j, enum job_directory_part part,
+				job_directory_visitor visit, void *user, struct strbuf *why);
+/* Reads the metadata of all runs, as a list of dicts. */
+struct value *job_directory_runs(const struct job_directory *j);
+/* The exit code of a job: that of the first run that failed; 0: none failed; -1: a run was killed,
+ * so its exit code is unknown. */
 int runs_exitcode(const struct value *runs);
-/* A run or monitor by what it wrote down: is it at work on this host still? Has it ended, as far as
- * can be known? Of one on another host that did not write its end neither is true. */
-bool run_is_alive(const struct value *facts);
-bool run_is_over(const struct value *facts);
+/* Is a run or monitor with these metadata still active on this host? Has it ended? Neither is true
+ * for one on another host that did not record its end. */
+bool run_is_alive(const struct value *metadata);
+bool run_is_over(const struct value *metadata);
 /*
- * Processes of the job that are being recorded on this host, and commands of ours that record it:
- * how many there are, and *names some of them (may be NULL). What takes the directory away would
- * take it from those. callers: those that called this process count, too, though they wait for it.
+ * Counts processes of the job that are being recorded on this host, and our commands that record
+ * it; *names (may be NULL) gets some of them. They still need the directory. callers: count the
+ * ancestors of this process too, although they wait for it.
  */
-size_t jobdir_running(const struct jobdir *j, bool callers, struct strbuf *names);
-/* The files that processes write to; it has changed when one of them wrote. */
-struct jobdir_weight {
+size_t job_directory_running(const struct job_directory *j, bool callers, struct strbuf *names);
+/* Size and number of the files that processes write to, and the last change of metadata; differs
+ * when one was written. */
+struct job_directory_weight {
 	uint64_t bytes, files;
+	int64_t changed_ns;
 };
-struct jobdir_weight jobdir_weigh(const struct jobdir *j);
-/* Is there something recorded, all of it by runs that are over, with nothing that runs on? */
-bool jobdir_all_ended(const struct jobdir *j);
-/* When a run last wrote something, us since 1970; 0 when nothing is there. */
-int64_t jobdir_last_written_us(const struct jobdir *j);
+bool job_directory_weight_differs(const struct job_directory_weight *a,
+				  const struct job_directory_weight *b);
+struct job_directory_weight job_directory_weigh(const struct job_directory *j);
+/* Are there records, all by runs that have ended, and is no process still running? */
+bool job_directory_all_ended(const struct job_directory *j);
+/* When a run last wrote something, us since 1970; 0: never. */
+int64_t job_directory_last_written_us(const struct job_directory *j);
 
-/* ---- the job that commands without a job id mean -------------------------------------------- */
+/* ---- the job for commands without a job id -------------------------------------------- */
 
-/* Outside of a batch system `start` leaves the id for the commands of the same session; `source`
- * does as long as the shell is there that it was called by. */
+/* Outside a batch system `start` stores the id for later commands of the session; `source` for as
+ * long as the calling shell exists. */
 int current_job_set(const struct config *c, const char *id, bool of_shell);
 void current_job_clear(const struct config *c);
-/* NULL when there is none; freed by the caller. */
+/* NULL: none; freed by the caller. */
 char *current_job_get(const struct config *c);
-/* The last job that was run or stopped, anywhere, for commands that look at it; and that of this
- * session, for those that do something with it. As above. */
+/* The last job that was run or stopped anywhere, for commands that show it; and the last of this
+ * session, for commands that change it. As above. */
 int last_job_set(const struct config *c, const char *path);
 char *last_job_get(const struct config *c);
 char *session_job_get(const struct config *c);
 
-/* Name, boot id (8 characters) of this host. */
+/* Name and boot id (8 characters) of this host. */
 void this_host(char *name, size_t name_size, char boot[9]);
-
-#endif

@@ -1,11 +1,9 @@
-/* Which files are of a job; see job_files.h. */
+/* Files of a job; see job_files.h. */
 #include "jobs/job_files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/files/fs.h"
 #include "core/text/text.h"
 #include "jobs/job_layout.h"
 #include "jobs/metadata_file.h"
@@ -21,7 +19,7 @@ static const struct job_files *const others[] = {
 	NULL,
 };
 
-/* "<host>.<boot>", where the runs of a host lie. */
+/* "<host>.<boot>", the directory of the runs of a host. */
 static bool is_host_dir(const char *name, size_t n)
 {
 	if (n < 10 || name[n - 9] != '.')
@@ -51,7 +49,7 @@ static bool is_of_other(const char *base)
 	return false;
 }
 
-bool jobfile_is_ours(const char *path)
+bool job_file_is_ours(const char *path)
 {
 	const char *base = path_base(path), *above = base;
 
@@ -60,43 +58,33 @@ bool jobfile_is_ours(const char *path)
 		return true;
 	if (base - path < 2 || !str_suffix(base, ".json"))
 		return false;
-	/* facts of a run lie beside its records */
+	/* metadata of a run are beside its records */
 	while (--above > path && above[-1] != '/')
 		;
 	return is_host_dir(above, (size_t)(base - above) - 1);
 }
 
-static void close_dir(DIR **d)
+static char *find_foreign(int at, const char *name, const char *below)
 {
-	if (*d)
-		closedir(*d);
-}
-
-static char *find_foreign(int dirfd, const char *name, const char *below)
-{
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_list_ DIR *dir = fs_open_list(at, name);
 	char *found = NULL;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return xstrdup(below); /* nobody knows what is in it */
-	}
+	if (!dir)
+		return xstrdup(below); /* its content is unknown */
 	for (struct dirent *e; !found && (e = readdir(dir));) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		_cleanup_free_ char *path =
 			xasprintf("%s%s%s", below, *below ? "/" : "", e->d_name);
 		if (e->d_type == DT_DIR && is_dir_of_job(e->d_name))
-			found = find_foreign(fd, e->d_name, path);
-		else if (e->d_type != DT_REG || !jobfile_is_ours(path))
+			found = find_foreign(dirfd(dir), e->d_name, path);
+		else if (e->d_type != DT_REG || !job_file_is_ours(path))
 			found = xstrdup(path);
 	}
 	return found;
 }
 
-char *jobfiles_foreign(int dirfd, const char *name)
+char *job_files_foreign(int at, const char *name)
 {
-	return find_foreign(dirfd, name, "");
+	return find_foreign(at, name, "");
 }

@@ -1,22 +1,19 @@
 /*
- * Which files are of a job: written by us, or by a tool of job_files.def. A directory that the user
- * chose for a job may have others in it, which nobody but the user removes.
+ * Recognises the files of a job: written by us, or by a tool of job_files.def. A directory that the
+ * user chose for a job may contain other files, which we never remove.
  */
-#ifndef PL_JOBS_JOB_FILES_H
-#define PL_JOBS_JOB_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
-/* Files of another tool, known by their names. */
+/* Files of another tool, recognised by their names. */
 struct job_files {
-	const char *dir; /* in which they lie, below the job's directory; NULL: in that itself */
+	const char *dir; /* directory below that of the job; NULL: that of the job itself */
 	bool (*is_name)(const char *base);
 };
 
-/* By its path below the directory or in the archive. */
-bool jobfile_is_ours(const char *path);
-/* The first entry of a directory that is not of a job, by its path below it, freed by the caller;
- * NULL: there is none. */
-char *jobfiles_foreign(int dirfd, const char *name);
-
-#endif
+/* Is it a file of a job, by its path below the directory or in the archive? */
+bool job_file_is_ours(const char *path);
+/* The path of the first entry of a directory that does not belong to a job, freed by the caller;
+ * NULL: none. */
+char *job_files_foreign(int dirfd, const char *name);

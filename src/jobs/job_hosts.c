@@ -1,4 +1,4 @@
-/* Hosts that take part; see job_hosts.h. */
+/* Hosts of a job; see job_hosts.h. */
 #include "jobs/job_hosts.h"
 
 #include <string.h>
@@ -35,13 +35,13 @@ static void take(struct job_hosts *p, struct host_list *l)
 	*l = (struct host_list){0};
 }
 
-/* Not by srun: Open MPI's mpirun, or one with MPICH's process manager. */
+/* Started by mpirun of Open MPI or MPICH, not by srun? */
 static bool by_mpirun(scheduler_getenv get)
 {
 	return nonempty(get, "OMPI_COMM_WORLD_RANK") || nonempty(get, "MPI_LOCALRANKID");
 }
 
-/* Slurm: the nodes of our step; our name there need not be the host's own. */
+/* Slurm: the nodes of our step; our name there may differ from the hostname. */
 static bool from_slurm(struct job_hosts *p, scheduler_getenv get)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -59,7 +59,7 @@ static bool from_slurm(struct job_hosts *p, scheduler_getenv get)
 	free(p->self);
 	p->self = xstrdup(self);
 	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : host_list_find(&l, self) == 0;
-	/* the batch script itself runs on the first node alone */
+	/* the batch script runs on the first node only */
 	if (!launched && !nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
 		p->first = true;
 		return true;
@@ -68,7 +68,7 @@ static bool from_slurm(struct job_hosts *p, scheduler_getenv get)
 	return true;
 }
 
-/* PBS and OAR: a file of names that all nodes can read. */
+/* PBS and OAR: a file of host names that all nodes can read. */
 static bool from_nodefile(struct job_hosts *p, scheduler_getenv get)
 {
 	static const char *const files[] = {"PBS_NODEFILE_LOCAL", "PBS_NODEFILE", "OAR_NODEFILE"};
@@ -109,9 +109,8 @@ bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size)
 }
 
 /*
- * A launcher of MPI: as many as it started, one on each node. What it says is true even where the
- * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
- * whose first node is another one.
+ * An MPI launcher: as many hosts as it started ranks, one per node. Its variables are right even if
+ * those of Slurm belong to the step of the launcher's daemons, which has other nodes.
  */
 static void from_launcher(struct job_hosts *p, scheduler_getenv get)
 {
@@ -121,7 +120,7 @@ static void from_launcher(struct job_hosts *p, scheduler_getenv get)
 		return;
 	p->first = rank == 0;
 	p->expected = size;
-	/* names that are not those of all who were started are of no use */
+	/* an incomplete list of names is useless */
 	for (bool all = p->name_count == size; !all && p->name_count;)
 		free(p->names[--p->name_count]);
 }

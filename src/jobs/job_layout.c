@@ -1,4 +1,4 @@
-/* The lists of layouts and formats, and what is asked of all of them; see job_layout.h. */
+/* The lists of layouts and formats; see job_layout.h. */
 #include "jobs/job_layout.h"
 
 #include <string.h>

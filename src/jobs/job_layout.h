@@ -1,24 +1,23 @@
 /*
- * How a job is kept on disk: where its directory lies, what its metadata are called, in which
- * format and with which keys. Ours is one of them; the others are of tools whose users' scripts
- * expect theirs. job_layouts.def lists them, metadata_formats.def the formats.
+ * How a job is stored on disk: the place of its directory, and name, format and keys of its
+ * metadata. One layout is ours; the others are those of tools whose users have scripts that expect
+ * them. job_layouts.def lists them, metadata_formats.def the formats.
  */
-#ifndef PL_JOBS_JOB_LAYOUT_H
-#define PL_JOBS_JOB_LAYOUT_H
+#pragma once
 
 #include "core/config.h"
 #include "core/value.h"
 
-struct job_facts;
-struct jobdir;
+struct job_description;
+struct job_directory;
 
 /* An archive that `stage` packs a job into, as a layout sees it. */
 struct job_archive {
-	const struct jobdir *job;
+	const struct job_directory *job;
 	const struct config *config;
-	bool apart;  /* files of single processes are not put together */
-	bool strict; /* a file that cannot be read ends it */
-	/* A file of the job's directory, and a new one: 0 or a negative errno. */
+	bool apart;  /* files of single processes are not merged */
+	bool strict; /* fail if a file cannot be read */
+	/* Adds a file of the job directory to the archive, or a new file with this text. */
 	int (*add_file)(struct job_archive *a, const char *name);
 	int (*add_text)(struct job_archive *a, const char *name, const struct strbuf *text);
 	void *user; /* of those two */
@@ -26,16 +25,16 @@ struct job_archive {
 
 struct metadata_format {
 	const char *name;
-	/* By its first bytes, at least one, without blanks in front. */
+	/* By its first bytes, at least one, without leading blanks. */
 	bool (*recognises)(const unsigned char *head, size_t n);
 	int (*read)(const char *data, size_t n, struct value **ret, struct strbuf *why);
 	void (*write)(const struct value *meta, struct strbuf *out);
 };
-/* Ends with NULL. What none recognises is read by the last, which says what is wrong with it. */
+/* Ends with NULL. What no format recognises is read by the last, which reports the error. */
 extern const struct metadata_format *const metadata_formats[];
 extern const struct metadata_format metadata_format_json;
 
-/* What metadata tell, under keys that each layout has of its own. */
+/* What metadata contain, under keys of each layout. */
 enum metadata_key {
 	KEY_ID,
 	KEY_NAME,
@@ -47,7 +46,7 @@ enum metadata_key {
 	KEY_SCRIPT,
 	KEY_TAGS,
 	KEY_ENVIRONMENT,     /* at the start */
-	KEY_ENVIRONMENT_END, /* at the end, and what had changed by then */
+	KEY_ENVIRONMENT_END, /* at the end, or its changes */
 	KEY_COUNT
 };
 #define KEY_NAMES_MAX 3
@@ -58,52 +57,51 @@ struct job_layout {
 	const char *metadata;         /* file in the job's directory */
 	const char *metadata_running; /* its name until the job is stopped; NULL: the same */
 	const char *records; /* directory for our own files below the job's; NULL: itself */
-	/* The first of each is written; the rest are of older versions. */
+	/* The first of each is written; the others are those of older versions. */
 	const char *keys[KEY_COUNT][KEY_NAMES_MAX];
 
-	const char *tags_variable; /* that lists job tags */
-	const char *url_variable;  /* of a database, maybe with a password; NULL: none */
+	const char *tags_variable; /* variable with job tags */
+	const char
+		*url_variable; /* variable with a database URL, maybe with a password; NULL: none */
 
-	bool of_user;              /* <prefix>/<user>/<job id>, not <prefix>/<job id> */
-	bool any_id;               /* also words that commands of ours understand */
-	bool run_is_job;           /* what nobody started is begun, ended and submitted by `run` */
-	bool fixed_keys;           /* metadata get no further keys */
-	bool stop_tags;            /* its stop() takes the configured job tags itself */
-	bool shell_named;          /* a job without a name has that of the shell */
-	bool single_part;          /* hosts are not put together, and a gap makes two jobs of it */
-	bool images_dropped;       /* only the last image of a process is recorded */
-	bool exitcode_of_root;     /* an exit code of 0 says nothing: the first process knows */
-	bool batch_in_environment; /* which alone has what the batch system said */
+	bool of_user;          /* <prefix>/<user>/<job id>, not <prefix>/<job id> */
+	bool any_id;           /* reserved words are valid job ids */
+	bool run_is_job;       /* `run` starts, stops and submits a job that was not started */
+	bool fixed_keys;       /* no keys are added to the metadata */
+	bool stop_tags;        /* its stop() handles the configured job tags */
+	bool shell_named;      /* a job without a name is named after the shell */
+	bool single_part;      /* hosts are not merged, and a gap makes two jobs of one */
+	bool images_dropped;   /* only the last image of a process is recorded */
+	bool exitcode_of_root; /* an exit code of 0 is unreliable: take that of the first process */
+	bool batch_in_environment; /* only the environment has what the batch system says */
 
 	/* Metadata of a job that starts. environment is taken. */
-	struct value *(*start)(const struct config *c, const struct job_facts *f,
+	struct value *(*start)(const struct config *c, const struct job_description *f,
 			       struct value *environment);
 	/* Completes them at the end. exitcode -1: not known. reason may be NULL. environment is
 	 * taken. */
 	void (*stop)(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
 		     const char *reason, struct value *environment);
-	/* Fills an archive; NULL: it gets the whole directory. */
+	/* Fills an archive; NULL: it contains the whole directory. */
 	int (*pack)(struct job_archive *a);
-	/* Job tags, a dict for the caller; NULL: KEY_TAGS has them. */
+	/* Job tags, as a dict for the caller; NULL: they are in KEY_TAGS. */
 	struct value *(*tags)(const struct value *meta);
-	/* The zone of times without one, by the job's environment; NULL: there are none. */
+	/* The time zone of times without one, by the environment; NULL: all times have one. */
 	const char *(*zone)(const struct value *environment);
 };
 /* Ours is the first; ends with NULL. */
 extern const struct job_layout *const job_layouts[];
 extern const struct job_layout job_layout_native;
 
-/* The layout whose metadata file has this name; NULL: it is none. */
+/* The layout whose metadata file has this name; NULL: none. */
 const struct job_layout *job_layout_of_file(const char *name);
-/* The one that metadata are of; ours where nothing tells. */
+/* The layout of metadata; ours if unknown. */
 const struct job_layout *metadata_layout(const struct value *meta);
-/* The key number i for something, of all layouts, ours first; NULL: there are no more. */
+/* The i-th key for something in all layouts, ours first; NULL: no more. */
 const char *metadata_key(enum metadata_key key, size_t i);
 /* The first that is a text; NULL: none. */
 const char *metadata_text(const struct value *meta, enum metadata_key key);
-/* The environment, where it alone has what the batch system said; NULL: it does not. */
+/* The environment, if only it has what the batch system says; NULL otherwise. */
 const struct value *metadata_batch_environment(const struct value *meta);
-/* "job.json or another", for messages about a place where there are none. */
+/* "job.json or another", for messages about missing metadata. */
 char *metadata_names(void);
-
-#endif

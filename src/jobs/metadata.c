@@ -1,4 +1,4 @@
-/* What is known of a job from outside its processes; see metadata.h. */
+/* Metadata of a job; see metadata.h. */
 #include "jobs/metadata.h"
 
 #include <errno.h>
@@ -17,11 +17,12 @@
 #include "core/log.h"
 #include "core/text/secrets.h"
 #include "core/text/text.h"
+#include "jobs/hardware/hardware.h"
 #include "jobs/metadata_file.h"
 #include "jobs/scheduler.h"
 #include "jobs/tags.h"
 
-/* These hold addresses and nothing else, so more of them can be taken for a password. */
+/* Variables that contain only URLs, in which more can be recognised as a password. */
 static bool holds_address(const char *name)
 {
 	for (const struct job_layout *const *l = job_layouts; *l; l++)
@@ -31,7 +32,7 @@ static bool holds_address(const char *name)
 	       !strcmp(name, settings[SETTING_COLLECT_SINKS].env);
 }
 
-/* The value of a variable, without what is secret in it. */
+/* The value of a variable, with secrets masked. */
 static struct value *unsecret(const char *name, const char *value)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -81,7 +82,7 @@ size_t notes_mask(struct value *notes)
 	return masked;
 }
 
-struct value *environment_facts(const struct config *c, char *const *envp)
+struct value *environment_metadata(const struct config *c, char *const *envp)
 {
 	const char *drop = config_get(c, SETTING_ENV_DROP);
 	struct value *env = value_new(VALUE_DICT);
@@ -124,38 +125,12 @@ struct value *environment_changes(const struct value *before, const struct value
 	return changes;
 }
 
-/* The text behind "name : " in a file of such lines, e.g. /proc/cpuinfo. */
-static char *line_value(const char *text, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = text; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
-		if (strncmp(p, name, n) != 0 || !strchr("\t :", p[n]))
-			continue;
-		p += n + strspn(p + n, "\t :");
-		return xstrndup(p, strcspn(p, "\n"));
-	}
-	return NULL;
-}
-
-/* The first bytes are enough: a machine with many CPUs has a very long cpuinfo. */
-static char *first_bytes(const char *path)
-{
-	char buf[4096];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	return n < 0 ? NULL : xstrndup(buf, (size_t)n);
-}
-
 int64_t usable_cpus(void)
 {
 	long all = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t sets[64];
 
-	/* the kernel takes no set that is smaller than its own, for 65,536 CPUs at most */
+	/* the kernel refuses a set that is smaller than its own, of up to 65,536 CPUs */
 	if (sched_getaffinity(0, sizeof(sets), sets) < 0)
 		return all;
 	int usable = CPU_COUNT_S(sizeof(sets), sets);
@@ -171,7 +146,7 @@ int64_t granted_cpus(void)
 											 : usable;
 }
 
-struct value *host_facts(void)
+struct value *host_metadata(void)
 {
 	struct value *host = value_new(VALUE_DICT);
 	struct utsname u;
@@ -182,18 +157,18 @@ struct value *host_facts(void)
 	}
 	value_set(host, "cpus", value_int(sysconf(_SC_NPROCESSORS_ONLN)));
 	value_set(host, "usable_cpus", value_int(usable_cpus()));
-	_cleanup_free_ char *cpuinfo = first_bytes("/proc/cpuinfo");
-	_cleanup_free_ char *model = cpuinfo ? line_value(cpuinfo, "model name") : NULL;
+	_cleanup_free_ char *cpuinfo = hardware_file_start("", "/proc/cpuinfo", 4096);
+	_cleanup_free_ char *model = hardware_line(cpuinfo, "model name");
 	if (model)
 		value_set(host, "cpu", value_str(model));
-	_cleanup_free_ char *meminfo = first_bytes("/proc/meminfo");
-	_cleanup_free_ char *total = meminfo ? line_value(meminfo, "MemTotal") : NULL;
+	_cleanup_free_ char *meminfo = hardware_file_start("", "/proc/meminfo", 4096);
+	_cleanup_free_ char *total = hardware_line(meminfo, "MemTotal");
 	if (total)
 		value_set(host, "memory_kib", value_int(strtoll(total, NULL, 10)));
 	return host;
 }
 
-/* A shell's option takes the word behind it. */
+/* Does this option of a shell take the next word? */
 static bool takes_word(const char *option)
 {
 	size_t n = strlen(option);
@@ -203,7 +178,7 @@ static bool takes_word(const char *option)
 	return n >= 2 && (option[n - 1] == 'o' || option[n - 1] == 'O');
 }
 
-/* The first argument of a shell that is no option; NULL where it runs a line instead. */
+/* The first argument of a shell that is not an option; NULL: it runs a command line instead. */
 static const char *script_of(const char *arguments, const char *end)
 {
 	for (const char *p = arguments; p < end; p += strlen(p) + 1) {
@@ -219,7 +194,7 @@ static const char *script_of(const char *arguments, const char *end)
 	return NULL;
 }
 
-/* The arguments of the shell that called this program; its name, or NULL where it is none. */
+/* The arguments of the shell that called this program; returns its name, NULL: not a shell. */
 static const char *parent_shell(struct strbuf *arguments)
 {
 	char path[64];
@@ -247,13 +222,13 @@ char *calling_script(void)
 	if (!parent_shell(&text))
 		return NULL;
 	const char *script = script_of(text.buf + strlen(text.buf) + 1, text.buf + text.len);
-	/* a descriptor is no name */
+	/* a descriptor is not a script name */
 	if (!script || str_prefix(script, "/dev/") || str_prefix(script, "/proc/"))
 		return NULL;
 	return xstrdup(script);
 }
 
-/* all: arguments with a zero behind each. */
+/* all: arguments, each ending with NUL. */
 static struct value *masked_list(struct strbuf *all)
 {
 	struct value *list = value_new(VALUE_LIST);
@@ -264,7 +239,7 @@ static struct value *masked_list(struct strbuf *all)
 	return list;
 }
 
-struct value *facts_command(char *const *argv)
+struct value *metadata_command(char *const *argv)
 {
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
 
@@ -273,7 +248,7 @@ struct value *facts_command(char *const *argv)
 	return masked_list(&all);
 }
 
-struct value *facts_command_of(const char *root, int pid)
+struct value *metadata_command_of(const char *root, int pid)
 {
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/cmdline", root, pid);
@@ -283,14 +258,14 @@ struct value *facts_command_of(const char *root, int pid)
 	return masked_list(&all);
 }
 
-char *user_facts(void)
+char *effective_user(void)
 {
 	const struct passwd *pw = getpwuid(geteuid());
 
 	return pw ? xstrdup(pw->pw_name) : xasprintf("%u", (unsigned)geteuid());
 }
 
-static struct value *group_facts(void)
+static struct value *group_metadata(void)
 {
 	struct value *groups = value_new(VALUE_LIST);
 	gid_t ids[256];
@@ -305,19 +280,14 @@ static struct value *group_facts(void)
 	return groups;
 }
 
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
-
-void facts_set_time(struct value *facts, const char *key, int64_t us)
+void metadata_set_time(struct value *metadata, const char *key, int64_t us)
 {
 	_cleanup_free_ char *number = xasprintf("%s_us", key);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	text_add_time(&text, us, false);
-	value_set(facts, number, value_int(us));
-	value_set(facts, key, value_strn(text.buf, text.len));
+	value_set(metadata, number, value_int(us));
+	value_set(metadata, key, value_strn(text.buf, text.len));
 }
 
 static struct value *text_or_none(const char *s)
@@ -344,7 +314,7 @@ bool meta_add_tags(struct value *meta, const char *text)
 		const char *key = value_key(tags, i)->str.data;
 		struct value *v = value_at(tags, i);
 
-		_cleanup_free_ char *meant = tags_meant(key);
+		_cleanup_free_ char *meant = tags_suggestion(key);
 
 		if (meant && !strcmp(v->str.data, "1"))
 			log_warn("job tags: '%s' is a key without a value: write '%s'", key, meant);
@@ -354,38 +324,39 @@ bool meta_add_tags(struct value *meta, const char *text)
 		changed = true;
 	}
 	if (dropped.len)
-		log_warn("job tags: '%s' is no KEY:VALUE and left out", dropped.buf);
+		log_warn("job tags: ignoring '%s', which is not of the form KEY:VALUE",
+			 dropped.buf);
 	else if (plain.len && !n)
 		log_warn("job tags: there is no KEY:VALUE in '%s'", plain.buf);
 	return changed;
 }
 
-static struct value *native_start(const struct config *c, const struct job_facts *f,
+static struct value *native_start(const struct config *c, const struct job_description *f,
 				  struct value *environment)
 {
 	struct value *meta = value_new(VALUE_DICT), *hosts = value_new(VALUE_DICT);
 	char host[65], boot[9], cwd[4096];
 	const char *id;
-	const struct scheduler *s = scheduler_find(lookup, &id);
+	const struct scheduler *s = scheduler_find(env_lookup, &id);
 
 	this_host(host, sizeof(host), boot);
-	value_set(hosts, host, host_facts());
+	value_set(hosts, host, host_metadata());
 	value_set(meta, "plimsoll_job", value_int(1));
 	value_set(meta, "jobid", value_str(f->id));
 	value_set(meta, "jobname", text_or_none(f->name));
 	value_set(meta, "user", text_or_none(f->user));
 	value_set(meta, "uid", value_int((int64_t)geteuid()));
-	value_set(meta, "groups", group_facts());
+	value_set(meta, "groups", group_metadata());
 	value_set(meta, "host", value_str(host));
 	value_set(meta, "boot", value_str(boot));
 	value_set(meta, "hosts", hosts);
 	value_set(meta, "script", text_or_none(f->script));
 	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));
-	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
+	value_set(meta, "scheduler", s ? scheduler_metadata(s, env_lookup) : value_new(VALUE_NONE));
 	value_set(meta, "tags", value_new(VALUE_DICT));
 	(void)meta_add_tags(meta, config_get(c, SETTING_JOB_TAGS));
 	value_set(meta, "annotations", value_new(VALUE_DICT));
-	facts_set_time(meta, "start", f->when_us);
+	metadata_set_time(meta, "start", f->when_us);
 	value_set(meta, "environment", environment);
 	return meta;
 }
@@ -394,7 +365,7 @@ static void native_stop(struct value *meta, const struct config *c, int64_t when
 			const char *reason, struct value *environment)
 {
 	(void)c;
-	facts_set_time(meta, "stop", when_us);
+	metadata_set_time(meta, "stop", when_us);
 	if (exitcode >= 0)
 		value_set(meta, "exitcode", value_int(exitcode));
 	value_set(meta, "reason", text_or_none(reason));
@@ -429,7 +400,7 @@ const struct job_layout job_layout_native = {
 };
 
 struct value *meta_start(const struct job_layout *l, const struct config *c,
-			 const struct job_facts *f, struct value *environment)
+			 const struct job_description *f, struct value *environment)
 {
 	return l->start(c, f, environment);
 }
@@ -450,7 +421,7 @@ void meta_set_tags(struct value *meta, struct value *tags)
 	value_set(meta, metadata_layout(meta)->keys[KEY_TAGS][0], tags);
 }
 
-/* The scheduler's limit, where it says when that is. */
+/* Is the time limit of the scheduler reached? */
 static bool at_time_limit(void)
 {
 	const char *end = getenv("SLURM_JOB_END_TIME");
@@ -459,7 +430,7 @@ static bool at_time_limit(void)
 	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
 }
 
-struct value *facts_cut_off(int sig, bool batch)
+struct value *metadata_cut_off(int sig, bool batch)
 {
 	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
 		return NULL;
@@ -469,6 +440,6 @@ struct value *facts_cut_off(int sig, bool batch)
 		value_set(cut, "at_limit", value_bool(true));
 	else if (batch)
 		value_set(cut, "batch", value_bool(true));
-	facts_set_time(cut, "time", clock_realtime_us());
+	metadata_set_time(cut, "time", clock_realtime_us());
 	return cut;
 }

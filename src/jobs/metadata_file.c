@@ -1,4 +1,4 @@
-/* Job metadata in any container; see metadata_file.h. */
+/* Metadata files; see metadata_file.h. */
 #include "jobs/metadata_file.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static bool is_json(const unsigned char *head, size_t n)
 
 static void write_json(const struct value *meta, struct strbuf *out)
 {
-	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
+	_cleanup_json_ struct json_writer json = JSON_WRITER_INIT;
 
 	json.pretty = true;
 	value_to_json(meta, &json, NULL);
@@ -33,9 +33,9 @@ const struct metadata_format metadata_format_json = {
 	.write = write_json,
 };
 
-/* ---- any of them ---------------------------------------------------------------------------- */
+/* ---- any format ---------------------------------------------------------------------------- */
 
-/* NULL: it begins as none of them does. */
+/* NULL: no format starts like this. */
 static const struct metadata_format *format_of(const unsigned char *head, size_t n)
 {
 	while (n > 1 && strchr(" \t\r\n", *head) && *head) {
@@ -56,7 +56,7 @@ int meta_parse(const char *data, size_t n, struct value **ret, struct strbuf *wh
 		f = last[1] ? NULL : *last;
 	int r = f->read(data, n, ret, why);
 	if (r == 0 && (*ret)->kind != VALUE_DICT) {
-		strbuf_addstr(why, "holds no dictionary");
+		strbuf_addstr(why, "does not contain a dictionary");
 		value_free(*ret);
 		*ret = NULL;
 		return -EBADMSG;
@@ -110,7 +110,7 @@ static int from_archive(int fd, struct value **ret, struct strbuf *why)
 	if (r == 0 && !s.found) {
 		_cleanup_free_ char *names = metadata_names();
 
-		strbuf_addf(why, "the archive holds no metadata of a job (%s)", names);
+		strbuf_addf(why, "the archive contains no job metadata (%s)", names);
 		r = -ENOENT;
 	}
 	if (r == 0)
@@ -126,17 +126,13 @@ int meta_from_file(int fd, struct value **ret, struct strbuf *why)
 	char buf[65536];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 
-	if (n < 0) {
-		strbuf_addstr(why, strerror(errno));
-		return -errno;
-	}
+	if (n < 0)
+		return strbuf_fail(why, -errno, "%s", strerror(errno));
 	if (!format_of(head, (size_t)n))
 		return from_archive(fd, ret, why);
 	while ((n = read(fd, buf, sizeof(buf))) > 0) {
-		if (text.len + (size_t)n > META_FILE_MAX) {
-			strbuf_addf(why, "is larger than %u bytes", META_FILE_MAX);
-			return -EFBIG;
-		}
+		if (text.len + (size_t)n > META_FILE_MAX)
+			return strbuf_fail(why, -EFBIG, "is larger than %u bytes", META_FILE_MAX);
 		strbuf_add(&text, buf, (size_t)n);
 	}
 	if (n < 0)

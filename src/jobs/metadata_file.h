@@ -1,22 +1,17 @@
-/*
- * The metadata of a job wherever they are: in a directory, in an archive, or a file by itself, in
- * any of the formats of metadata_formats.def.
- */
-#ifndef PL_JOBS_METADATA_FILE_H
-#define PL_JOBS_METADATA_FILE_H
+/* Reads the metadata of a job from a directory, an archive or a single file, in any of the formats
+ * of metadata_formats.def. */
+#pragma once
 
 #include "core/value.h"
 
-/* Our name for them in a directory or archive. */
+/* The name of our metadata in a directory or archive. */
 #define META_JSON "job.json"
 #define META_FILE_MAX (16u << 20)
 
-/* Parses any format, told by content. */
+/* Parses any format, recognised by content. */
 int meta_parse(const char *data, size_t n, struct value **ret, struct strbuf *why);
-/* Is it a name that metadata go by in a directory or archive? */
+/* Is it the name of a metadata file in a directory or archive? */
 bool meta_is_name(const char *member);
 
-/* From an open file that is an archive or metadata itself. */
+/* From an open file: an archive, or the metadata themselves. */
 int meta_from_file(int fd, struct value **ret, struct strbuf *why);
-
-#endif

@@ -1,5 +1,4 @@
-/* Record and sample files of a job: making one for a run, finding them all, moving those on a local
- * disk. */
+/* Record and sample files of a job: creates, finds and moves them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,18 +12,16 @@
 #include "jobs/job_directory.h"
 #include "jobs/metadata_file.h"
 
-void runfile_release(struct runfile *r)
+void run_file_release(struct run_file *r)
 {
-	if (r->fd >= 0)
-		close(r->fd);
-	if (r->dir >= 0)
-		close(r->dir);
+	close_fd(&r->fd);
+	close_fd(&r->dir);
 	free(r->run);
 	free(r->path);
-	*r = (struct runfile)RUNFILE_INIT;
+	*r = (struct run_file)RUN_FILE_INIT;
 }
 
-/* Opens the local directory for record files, making the levels below the local prefix. */
+/* Opens the local directory for record files and creates its levels below the local prefix. */
 static int open_local(const char *path, const char *host_dir, struct strbuf *why)
 {
 	_cleanup_free_ char *copy = xstrdup(path);
@@ -84,45 +81,42 @@ static int write_preamble(int fd, const char *host)
 	return r;
 }
 
-int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why)
+int run_file_make(struct run_file *r, const struct job_directory *j, const char *host,
+		  const char *suffix, struct strbuf *why)
 {
-	char host[65], boot[9];
+	const int flags = O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	bool records = !strcmp(suffix, ".rec");
+	char name[65], boot[9];
 	_cleanup_close_ int local = -1;
 
-	*r = (struct runfile)RUNFILE_INIT;
-	this_host(host, sizeof(host), boot);
-	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
+	*r = (struct run_file)RUN_FILE_INIT;
+	this_host(name, sizeof(name), boot);
+	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host ? host : name, boot);
 	r->dir = fs_open_subdir(j->records, host_dir, true, why);
 	if (r->dir < 0)
 		return r->dir;
-	if (j->local && (local = open_local(j->local, host_dir, why)) < 0)
+	if (records && j->local && (local = open_local(j->local, host_dir, why)) < 0)
 		return local;
 	int dir = local >= 0 ? local : r->dir;
-	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
-	_cleanup_free_ char *name = xasprintf("%s.rec", r->run);
-	r->fd = openat(dir, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       0600);
-	if (r->fd < 0) {
-		int e = errno;
-
-		strbuf_addf(why, "cannot make record file in '%s': %s", j->path, strerror(e));
-		return -e;
-	}
 	_cleanup_free_ char *dir_path = fs_path_of(dir);
-	r->path = xasprintf("%s/%s", dir_path ? dir_path : j->path, name);
-	int e = write_preamble(r->fd, host);
+	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
+	_cleanup_free_ char *file = xasprintf("%s%s", r->run, suffix);
+	r->path = xasprintf("%s/%s", dir_path ? dir_path : j->path, file);
+	r->fd = openat(dir, file, (records ? O_WRONLY : O_RDWR) | flags, 0600);
+	int e = r->fd < 0 ? -errno : records ? write_preamble(r->fd, name) : 0;
 	if (e < 0)
-		strbuf_addf(why, "cannot write to '%s': %s", r->path, strerror(-e));
+		strbuf_addf(why, "cannot %s '%s': %s", r->fd < 0 ? "create" : "write to", r->path,
+			    strerror(-e));
 	return e;
 }
 
-int runfile_write_facts(const struct runfile *r, const struct value *facts)
+int run_file_write_metadata(const struct run_file *r, const struct value *metadata)
 {
-	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
+	_cleanup_json_ struct json_writer json = JSON_WRITER_INIT;
 	_cleanup_free_ char *name = xasprintf("%s.json", r->run);
 
 	json.pretty = true;
-	value_to_json(facts, &json, NULL);
+	value_to_json(metadata, &json, NULL);
 	strbuf_addch(&json.out, '\n');
 	return fs_replace(r->dir, name, json.out.buf, json.out.len, 0600);
 }
@@ -131,8 +125,8 @@ int runfile_write_facts(const struct runfile *r, const struct value *facts)
 
 typedef int (*file_visitor)(void *user, int dir, const char *name, const char *host_dir);
 
-/* The part of a host that cannot be opened: the job without it would be another one. why: may be
- * NULL. Our callers take -ESTALE for something else. */
+/* A directory of the job that cannot be opened is an error: the job would be incomplete. why may be
+ * NULL. -ESTALE has another meaning for our callers. */
 static int closed_part(int dir, const char *name, int error, struct strbuf *why)
 {
 	_cleanup_free_ char *path = fs_path_of(dir);
@@ -140,12 +134,12 @@ static int closed_part(int dir, const char *name, int error, struct strbuf *why)
 	if (why)
 		strbuf_addf(why,
 			    "cannot open directory '%s%s%s', a part of the job: %s; make it "
-			    "readable (chmod u+rx), or move it away to do without it",
+			    "readable (chmod u+rx), or move it away to continue without it",
 			    path ? path : "", path ? "/" : "", name, strerror(error));
 	return error == ESTALE ? -EIO : -error;
 }
 
-/* Calls back for each file with the suffix in a directory, in the order of names. */
+/* Calls back for each file with the suffix in a directory, sorted by name. */
 static int visit_dir(int fd, const char *suffix, const char *host_dir, file_visitor visit,
 		     void *user, struct strbuf *why)
 {
@@ -163,7 +157,7 @@ static int visit_dir(int fd, const char *suffix, const char *host_dir, file_visi
 	return r;
 }
 
-/* The same for the directory and each <host>.<boot> in it. why: may be NULL. */
+/* The same for the directory and each <host>.<boot> in it. why may be NULL. */
 static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user,
 		      struct strbuf *why)
 {
@@ -171,7 +165,7 @@ static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user
 	int n = scandirat(fd, ".", &list, NULL, alphasort);
 	int r = n < 0 ? closed_part(fd, ".", errno, why)
 		      : visit_dir(fd, suffix, NULL, visit, user, why);
-	int closed = 0; /* the others are visited all the same */
+	int closed = 0; /* the others are still visited */
 
 	for (int i = 0; i < n; i++) {
 		const char *name = list[i]->d_name;
@@ -194,13 +188,13 @@ static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user
 	return r ? r : closed;
 }
 
-/* And for all places where a job may have them. */
-static int visit_all(const struct jobdir *j, const char *suffix, file_visitor visit, void *user,
-		     struct strbuf *why)
+/* The same for all places where a job may have files. */
+static int visit_all(const struct job_directory *j, const char *suffix, file_visitor visit,
+		     void *user, struct strbuf *why)
 {
 	int r = visit_tree(j->records, suffix, visit, user, why);
 
-	/* hosts where no command of ours ran write beside the other tool's files */
+	/* hosts without `run` write beside the other tool's files */
 	if (r == 0 && j->records != j->fd)
 		r = visit_dir(j->fd, suffix, NULL, visit, user, why);
 	if (r == 0 && j->local) {
@@ -214,7 +208,7 @@ static int visit_all(const struct jobdir *j, const char *suffix, file_visitor vi
 	return r;
 }
 
-/* Opens a file for its visitor; *ret_shown is what it is called. */
+/* Opens a file for its visitor; *ret_shown is its name in messages. */
 static int open_found(int dir, const char *name, const char *host_dir, char **ret_shown,
 		      struct strbuf *why)
 {
@@ -243,7 +237,8 @@ static int add_file(void *user, int dir, const char *name, const char *host_dir)
 	return fd < 0 ? fd : accounting_add(a->b, fd, shown, host_dir);
 }
 
-int jobdir_add_records(const struct jobdir *j, struct accounting *b, struct strbuf *why)
+int job_directory_add_records(const struct job_directory *j, struct accounting *b,
+			      struct strbuf *why)
 {
 	struct adding a = {b, why};
 
@@ -251,7 +246,7 @@ int jobdir_add_records(const struct jobdir *j, struct accounting *b, struct strb
 }
 
 struct visiting {
-	jobdir_visitor visit;
+	job_directory_visitor visit;
 	void *user;
 	struct strbuf *why;
 };
@@ -265,32 +260,32 @@ static int visit_samples(void *user, int dir, const char *name, const char *host
 	return fd < 0 ? fd : v->visit(v->user, fd, shown);
 }
 
-int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_visitor visit,
-			 void *user, struct strbuf *why)
+int job_directory_visit_samples(const struct job_directory *j, enum job_directory_part part,
+				job_directory_visitor visit, void *user, struct strbuf *why)
 {
 	struct visiting v = {visit, user, why};
 
-	return part == JOBDIR_ALL ? visit_all(j, ".smp", visit_samples, &v, why)
-				  : visit_tree(j->records, ".smp", visit_samples, &v, why);
+	return part == JOB_DIRECTORY_ALL ? visit_all(j, ".smp", visit_samples, &v, why)
+					 : visit_tree(j->records, ".smp", visit_samples, &v, why);
 }
 
-static int add_facts(void *user, int dir, const char *name, const char *host_dir)
+static int add_metadata(void *user, int dir, const char *name, const char *host_dir)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	struct value *facts = NULL;
+	struct value *metadata = NULL;
 
-	/* a run that was killed while it wrote has left no half of a file */
+	/* files are complete even if a run was killed while it wrote */
 	if (host_dir && fs_read(dir, name, META_FILE_MAX, &text) == 0 &&
-	    value_from_json(text.buf, text.len, &facts, &why) == 0)
-		value_append(user, facts);
+	    value_from_json(text.buf, text.len, &metadata, &why) == 0)
+		value_append(user, metadata);
 	return 0;
 }
 
-struct value *jobdir_runs(const struct jobdir *j)
+struct value *job_directory_runs(const struct job_directory *j)
 {
 	struct value *runs = value_new(VALUE_LIST);
 
-	(void)visit_tree(j->records, ".json", add_facts, runs, NULL);
+	(void)visit_tree(j->records, ".json", add_metadata, runs, NULL);
 	return runs;
 }
 
@@ -309,7 +304,7 @@ int runs_exitcode(const struct value *runs)
 	return all;
 }
 
-/* 1 where a run is not over. */
+/* 1: a run has not ended. */
 static int note_open_run(void *user, int dir, const char *name, const char *host_dir)
 {
 	_cleanup_free_ char *file = xasprintf("%.*s.json", (int)(strlen(name) - 4), name);
@@ -317,11 +312,11 @@ static int note_open_run(void *user, int dir, const char *name, const char *host
 	size_t *count = user;
 
 	(*count)++;
-	(void)add_facts(one, dir, file, host_dir);
+	(void)add_metadata(one, dir, file, host_dir);
 	return one->list.count && run_is_over(one->list.items[0]) ? 0 : 1;
 }
 
-bool jobdir_all_ended(const struct jobdir *j)
+bool job_directory_all_ended(const struct job_directory *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct accounting_sums sums = {0};
@@ -331,7 +326,7 @@ bool jobdir_all_ended(const struct jobdir *j)
 	if (visit_all(j, ".rec", note_open_run, &count, NULL) != 0 || !count)
 		return false;
 	accounting_init(&b);
-	int r = jobdir_add_records(j, &b, &why);
+	int r = job_directory_add_records(j, &b, &why);
 	if (r == 0)
 		r = accounting_load(&b, &why);
 	accounting_find_running(&b);
@@ -354,7 +349,7 @@ static int note_time(void *user, int dir, const char *name, const char *host_dir
 	return 0;
 }
 
-int64_t jobdir_last_written_us(const struct jobdir *j)
+int64_t job_directory_last_written_us(const struct job_directory *j)
 {
 	static const char *const suffixes[] = {".rec", ".smp", ".json"};
 	int64_t last = 0;
@@ -368,7 +363,7 @@ int64_t jobdir_last_written_us(const struct jobdir *j)
 
 static int move_file(void *user, int dir, const char *name, const char *host_dir)
 {
-	const struct jobdir *j = user;
+	const struct job_directory *j = user;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *aside = xasprintf(".%s.part", name);
 	_cleanup_close_ int from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -384,7 +379,7 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 	int r = fs_copy(from, to);
 	if (r == 0)
 		r = fs_sync(to);
-	/* what a program added meanwhile */
+	/* what was appended meanwhile */
 	if (r == 0)
 		r = fs_copy(from, to);
 	if (r == 0)
@@ -400,7 +395,7 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 	return r;
 }
 
-/* Directories that hold nothing any more; what came meanwhile stays for the next time. */
+/* Removes empty directories; new files stay for the next time. */
 static void remove_empty(int fd)
 {
 	struct dirent **list = NULL;
@@ -414,7 +409,7 @@ static void remove_empty(int fd)
 	free(list);
 }
 
-int jobdir_collect(const struct jobdir *j, struct strbuf *why)
+int job_directory_collect(const struct job_directory *j, struct strbuf *why)
 {
 	if (!j->local)
 		return 0;
@@ -424,11 +419,10 @@ int jobdir_collect(const struct jobdir *j, struct strbuf *why)
 	int r = visit_tree(local, ".rec", move_file, (void *)j, NULL);
 	if (r == 0)
 		r = visit_tree(local, ".smp", move_file, (void *)j, NULL);
-	if (r < 0) {
-		strbuf_addf(why, "cannot move records from '%s' to '%s': %s; they stay there",
-			    j->local, j->path, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r,
+				   "cannot move records from '%s' to '%s': %s; they remain there",
+				   j->local, j->path, strerror(-r));
 	remove_empty(local);
 	(void)rmdir(j->local);
 	return 0;

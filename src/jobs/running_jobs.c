@@ -1,4 +1,4 @@
-/* What of a job is still at work; see job_directory.h. */
+/* What is still running of a job; see job_directory.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,82 +8,70 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 #include "core/text/text.h"
 #include "jobs/job_directory.h"
 
-#define SLACK_US 2000000 /* between the start of a process and the facts that it writes */
+#define SLACK_US 2000000 /* from the start of a process until it writes metadata */
 #define NAMES_MAX 5
 
-static bool read_stat(pid_t pid, struct proc_stat *st)
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* Is the process that wrote these metadata alive? Its pid may have been reused. */
+static bool is_alive(pid_t pid, int64_t metadata_us)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	*st = (struct proc_stat){0};
-	return fs_read(AT_FDCWD, path, 4096, &text) == 0 &&
-	       clock_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
-}
-
-/* ---- runs -------------------------------------------------------------------------------------
- */
-
-/* Is the process that wrote these facts alive? Another may have its pid by now. */
-static bool is_alive(pid_t pid, int64_t facts_us)
-{
-	struct proc_stat st;
+	struct process_stat stat;
 
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return false;
-	if (!read_stat(pid, &st))
+	if (!process_stat_read("", pid, &stat))
 		return true;
 	int64_t boot_us = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
-	return boot_us + (int64_t)(st.f[STAT_STARTTIME] * PL_TICK_US) <= facts_us + SLACK_US;
+	return boot_us + (int64_t)(stat.st.f[STAT_STARTTIME] * PL_TICK_US) <=
+	       metadata_us + SLACK_US;
 }
 
-/* Its pid, where it is one of this host and has not written its end; 0 else. */
-static pid_t open_here(const struct value *facts)
+/* The pid of a run on this host that has not recorded its end; 0 otherwise. */
+static pid_t open_here(const struct value *metadata)
 {
-	const struct value *pid = value_get(facts, "pid"), *start = value_get(facts, "start_us");
-	const char *where = value_get_str(facts, "host");
+	const struct value *pid = value_get(metadata, "pid"),
+			   *start = value_get(metadata, "start_us");
+	const char *where = value_get_str(metadata, "host");
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
-	if (value_get(facts, "end_us") || !where || strcmp(where, host) != 0 || !pid ||
+	if (value_get(metadata, "end_us") || !where || strcmp(where, host) != 0 || !pid ||
 	    pid->kind != VALUE_INT || pid->integer <= 0 || pid->integer > INT32_MAX || !start ||
 	    start->kind != VALUE_INT)
 		return 0;
 	return (pid_t)pid->integer;
 }
 
-bool run_is_alive(const struct value *facts)
+bool run_is_alive(const struct value *metadata)
 {
-	pid_t pid = open_here(facts);
+	pid_t pid = open_here(metadata);
 
-	return pid && is_alive(pid, value_get(facts, "start_us")->integer);
+	return pid && is_alive(pid, value_get(metadata, "start_us")->integer);
 }
 
-bool run_is_over(const struct value *facts)
+bool run_is_over(const struct value *metadata)
 {
-	return value_get(facts, "end_us") || (open_here(facts) && !run_is_alive(facts));
+	return value_get(metadata, "end_us") || (open_here(metadata) && !run_is_alive(metadata));
 }
 
-/* ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
-/* This process, and whose child it is. */
+/* Is it this process or an ancestor? */
 static bool called_us(pid_t pid)
 {
-	struct proc_stat st;
+	struct process_stat stat;
 
 	for (pid_t at = getpid(); at > 1;) {
 		if (at == pid)
 			return true;
-		if (!read_stat(at, &st))
+		if (!process_stat_read("", at, &stat))
 			break;
-		at = (pid_t)st.f[STAT_PPID];
+		at = (pid_t)stat.st.f[STAT_PPID];
 	}
 	return false;
 }
@@ -109,14 +97,14 @@ static const char *name_of(const struct accounting *b, const struct process *p)
 	return name == NO_INDEX ? "?" : path_base(b->exes[name]);
 }
 
-static size_t count_processes(const struct jobdir *j, bool callers, struct strbuf *names)
+static size_t count_processes(const struct job_directory *j, bool callers, struct strbuf *names)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct accounting b;
 	size_t n = 0;
 
 	accounting_init(&b);
-	(void)jobdir_add_records(j, &b, &why); /* of those that can be read */
+	(void)job_directory_add_records(j, &b, &why); /* as far as they can be read */
 	if (accounting_load(&b, &why) == 0)
 		accounting_find_running(&b);
 	for (size_t i = 0; i < b.process_count; i++) {
@@ -130,29 +118,30 @@ static size_t count_processes(const struct jobdir *j, bool callers, struct strbu
 	return n;
 }
 
-size_t jobdir_running(const struct jobdir *j, bool callers, struct strbuf *names)
+size_t job_directory_running(const struct job_directory *j, bool callers, struct strbuf *names)
 {
-	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	_cleanup_value_ struct value *runs = job_directory_runs(j);
 	size_t n = count_processes(j, callers, names);
 
 	for (size_t i = 0; i < runs->list.count; i++) {
-		const struct value *facts = runs->list.items[i];
+		const struct value *metadata = runs->list.items[i];
 
-		if (!run_is_alive(facts) || (!callers && called_us(open_here(facts))))
+		if (!run_is_alive(metadata) || (!callers && called_us(open_here(metadata))))
 			continue;
 		add_name(names, ++n,
-			 value_get(facts, "command") ? "plimsoll run" : "plimsoll monitor",
-			 open_here(facts));
+			 value_get(metadata, "command") ? "plimsoll run" : "plimsoll monitor",
+			 open_here(metadata));
 	}
 	return n;
 }
 
-int jobdir_collect_ended(const struct jobdir *j, struct strbuf *why)
+int job_directory_collect_ended(const struct job_directory *j, struct strbuf *why)
 {
-	return j->local && !jobdir_running(j, true, NULL) ? jobdir_collect(j, why) : 0;
+	return j->local && !job_directory_running(j, true, NULL) ? job_directory_collect(j, why)
+								 : 0;
 }
 
-static void weigh(int dir, struct jobdir_weight *sum)
+static void weigh(int dir, struct job_directory_weight *sum)
 {
 	struct dirent **list = NULL;
 	int n = scandirat(dir, ".", &list, NULL, NULL);
@@ -172,6 +161,10 @@ static void weigh(int dir, struct jobdir_weight *sum)
 			} else if (str_suffix(name, ".rec") || str_suffix(name, ".smp")) {
 				sum->bytes += (uint64_t)st.st_size;
 				sum->files++;
+			} else if (str_suffix(name, ".json") && name[0] != '.') {
+				int64_t ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+
+				sum->changed_ns = ns > sum->changed_ns ? ns : sum->changed_ns;
 			}
 		}
 		free(list[i]);
@@ -179,9 +172,15 @@ static void weigh(int dir, struct jobdir_weight *sum)
 	free(list);
 }
 
-struct jobdir_weight jobdir_weigh(const struct jobdir *j)
+bool job_directory_weight_differs(const struct job_directory_weight *a,
+				  const struct job_directory_weight *b)
 {
-	struct jobdir_weight sum = {0};
+	return a->bytes != b->bytes || a->files != b->files || a->changed_ns != b->changed_ns;
+}
+
+struct job_directory_weight job_directory_weigh(const struct job_directory *j)
+{
+	struct job_directory_weight sum = {0};
 
 	weigh(j->fd, &sum);
 	return sum;

@@ -7,44 +7,18 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/files/cached_file.h"
 #include "core/files/fs.h"
 #include "jobs/metadata_file.h"
 
-int sample_files_create(struct runfile *r, const struct jobdir *j, const char *host,
-			struct strbuf *why)
-{
-	char name[65], boot[9];
-
-	*r = (struct runfile)RUNFILE_INIT;
-	this_host(name, sizeof(name), boot);
-	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
-	r->dir = fs_open_subdir(j->records, host_dir, true, why);
-	if (r->dir < 0)
-		return r->dir;
-	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
-	_cleanup_free_ char *file = xasprintf("%s" SAMPLE_FILES_SUFFIX, r->run);
-	r->path = xasprintf("%s/%s/%s", j->path, host_dir, file);
-	r->fd = openat(r->dir, file, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       0600);
-	if (r->fd < 0) {
-		int e = errno;
-
-		strbuf_addf(why, "cannot make '%s': %s", r->path, strerror(e));
-		return -e;
-	}
-	return 0;
-}
-
-struct sample_file_head sample_files_head(const struct jobdir *j, const struct runfile *r,
+struct sample_file_head sample_files_head(const struct job_directory *j, const struct run_file *r,
 					  const char *host, uint64_t period_ns)
 {
-	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
+	char *boot = read_fact("/proc/sys/kernel/random/boot_id");
 	struct sample_file_head h = {0};
 
-	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
-	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
 	h.host = xstrdup(host);
-	h.boot = strbuf_take(&boot);
+	h.boot = boot ? boot : xstrdup("");
 	h.job = xstrdup(j->id);
 	h.run = xstrdup(r->run);
 	h.period_ns = period_ns;
@@ -52,8 +26,7 @@ struct sample_file_head sample_files_head(const struct jobdir *j, const struct r
 	return h;
 }
 
-/* ---- who is there -----------------------------------------------------------------------------
- */
+/* ---- hosts that have ended ------------------------------------------------------------------ */
 
 static bool has_ended(const struct value *runs, const char *host)
 {
@@ -82,9 +55,10 @@ static size_t count_ended(const struct value *runs)
 	return n;
 }
 
-size_t sample_files_ended(const struct jobdir *j, const struct job_hosts *p, struct strbuf *missing)
+size_t sample_files_ended(const struct job_directory *j, const struct job_hosts *p,
+			  struct strbuf *missing)
 {
-	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	_cleanup_value_ struct value *runs = job_directory_runs(j);
 	size_t n = 0;
 
 	if (!p->name_count) {
@@ -102,27 +76,26 @@ size_t sample_files_ended(const struct jobdir *j, const struct job_hosts *p, str
 	return n;
 }
 
-/* ---- putting together -------------------------------------------------------------------------
- */
+/* ---- merging ----------------------------------------------------------------------- */
 
 struct merging {
-	const struct jobdir *job;
+	const struct job_directory *job;
 	int to;
-	char **names; /* of what was copied, as visited */
+	char **names; /* of the files that were copied */
 	size_t count, cap;
 };
 
-/* Has the host that writes this file ended? By the facts beside it; the merged file has none. */
-static bool is_complete(const struct jobdir *j, const char *name)
+/* Has the host that wrote this file ended, by the metadata beside it? The merged file has none. */
+static bool is_complete(const struct job_directory *j, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_value_ struct value *metadata = NULL;
 	_cleanup_free_ char *beside =
 		xasprintf("%.*s.json", (int)(strlen(name) - strlen(SAMPLE_FILES_SUFFIX)), name);
 
-	return !strchr(name, '/') ||
-	       (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
-		value_from_json(text.buf, text.len, &facts, &why) == 0 && value_get(facts, "end"));
+	return !strchr(name, '/') || (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
+				      value_from_json(text.buf, text.len, &metadata, &why) == 0 &&
+				      value_get(metadata, "end"));
 }
 
 static int append(void *user, int fd, const char *name)
@@ -140,28 +113,28 @@ static int append(void *user, int fd, const char *name)
 	return 0;
 }
 
-int sample_files_merge(const struct jobdir *j, struct strbuf *why)
+int sample_files_merge(const struct job_directory *j, struct strbuf *why)
 {
 	const char *aside = "." SAMPLE_FILES_MERGED ".part";
 	struct merging m = {.job = j};
 
 	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		      0600);
-	int r = m.to < 0 ? -errno : jobdir_visit_samples(j, JOBDIR_RECORDS, append, &m, NULL);
+	int r = m.to < 0 ? -errno
+			 : job_directory_visit_samples(j, JOB_DIRECTORY_RECORDS, append, &m, NULL);
 	if (r == 0)
 		r = fs_sync(m.to);
 	if (r == 0 && m.count && renameat(j->records, aside, j->records, SAMPLE_FILES_MERGED) < 0)
 		r = -errno;
-	/* the parts go only when the whole is there for good */
+	/* remove the parts only when the merged file is on disk */
 	if (r == 0 && m.count)
 		r = fs_sync_dir(j->records);
 	if (r < 0 || !m.count)
 		(void)unlinkat(j->records, aside, 0);
 	if (r < 0)
-		strbuf_addf(why, "cannot put the samples of job %s together in '%s': %s", j->id,
-			    j->path, strerror(-r));
-	if (m.to >= 0)
-		close(m.to);
+		strbuf_addf(why, "cannot merge the samples of job %s in '%s': %s", j->id, j->path,
+			    strerror(-r));
+	close_fd(&m.to);
 	for (size_t i = 0; i < m.count; i++) {
 		if (r == 0 && strcmp(m.names[i], SAMPLE_FILES_MERGED) != 0)
 			(void)unlinkat(j->records, m.names[i], 0);

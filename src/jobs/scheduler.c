@@ -1,15 +1,13 @@
 /* Batch systems; see scheduler.h. */
 #include "jobs/scheduler.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 
 #define ANCESTORS_MAX 64
 #define HET_PARTS_MAX 128
@@ -71,7 +69,7 @@ const struct scheduler schedulers[] = {
 	  {"tasks", "FLUX_JOB_SIZE"},
 	  {"task", "FLUX_TASK_RANK"}},
 	 {"flux-shell", "flux-broker", "flux-imp"}},
-	/* last: JOB_ID is a name that anything might use */
+	/* last: any program might use the name JOB_ID */
 	{"sge",
 	 {"JOB_ID"},
 	 "JOB_NAME",
@@ -108,25 +106,21 @@ static bool has_daemon(const struct scheduler *s, const char *comm)
 	return false;
 }
 
-/* The batch system, of those whose variables are there, whose program is nearest above us. */
+/* Of the batch systems whose variables are set, the one whose program is our nearest ancestor. */
 static const struct scheduler *nearest(scheduler_getenv get)
 {
 	int pid = (int)getppid();
 
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-		_cleanup_strbuf_ struct strbuf stat = STRBUF_INIT;
-		struct proc_stat st = {0};
-		char path[64];
+		struct process_stat stat;
 
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		if (fs_read(AT_FDCWD, path, 4096, &stat) < 0 ||
-		    !proc_parse_stat(stat.buf, stat.len, &st) || st.last < STAT_PPID)
+		if (!process_stat_read("", pid, &stat))
 			return NULL;
-		_cleanup_free_ char *comm = xstrndup(st.comm, st.comm_len);
+		_cleanup_free_ char *comm = xstrndup(stat.st.comm, stat.st.comm_len);
 		for (const struct scheduler *s = schedulers; s->name; s++)
 			if (id_of(s, get) && has_daemon(s, comm))
 				return s;
-		pid = (int)st.f[STAT_PPID];
+		pid = (int)stat.st.f[STAT_PPID];
 	}
 	return NULL;
 }
@@ -148,8 +142,9 @@ const struct scheduler *scheduler_find(scheduler_getenv get, const char **ret_id
 	return found;
 }
 
-/* The whole of a heterogeneous job has the id of its first part. Variables of an outer one do not
- * name this part. */
+/* A heterogeneous job has the id of its first part. Variables of an outer job do not list this
+ * part.
+ */
 static const char *whole_job(scheduler_getenv get, const char *id)
 {
 	const char *whole = text(get, "SLURM_HET_JOB_ID");
@@ -201,22 +196,22 @@ bool scheduler_same_context(const char *a, const char *b)
 	return n == m && !memcmp(a, b, n) && (!a[n] || !b[m] || !strcmp(a + n, b + m));
 }
 
-struct value *scheduler_facts(const struct scheduler *s, scheduler_getenv get)
+struct value *scheduler_metadata(const struct scheduler *s, scheduler_getenv get)
 {
-	struct value *facts = value_new(VALUE_DICT);
+	struct value *metadata = value_new(VALUE_DICT);
 
-	value_set(facts, "name", value_str(s->name));
-	for (size_t i = 0; i < ARRAY_SIZE(s->facts) && s->facts[i].key; i++) {
-		const char *v = text(get, s->facts[i].variable);
+	value_set(metadata, "name", value_str(s->name));
+	for (size_t i = 0; i < ARRAY_SIZE(s->metadata) && s->metadata[i].key; i++) {
+		const char *v = text(get, s->metadata[i].variable);
 
-		/* LSF and SGE say in every job that it is no array */
-		if (v && !strcmp(s->facts[i].key, "array_task") &&
+		/* LSF and SGE set it in every job, even if it is not an array */
+		if (v && !strcmp(s->metadata[i].key, "array_task") &&
 		    (!strcmp(v, "undefined") || (!strcmp(v, "0") && !strcmp(s->name, "lsf"))))
 			continue;
 		if (v)
-			value_set(facts, s->facts[i].key, value_str(v));
+			value_set(metadata, s->metadata[i].key, value_str(v));
 	}
-	return facts;
+	return metadata;
 }
 
 bool job_id_valid(const char *id)
@@ -242,7 +237,7 @@ char *job_id_make(void)
 	for (char *p = host; *p; p++)
 		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || *p == '/')
 			*p = '_';
-	/* in UTC: local time has an hour twice when clocks go back */
+	/* in UTC: local time repeats an hour when clocks are set back */
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &tm);
 	return xasprintf("%s-%s-%d", stamp, host, (int)getpid());

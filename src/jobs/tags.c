@@ -47,7 +47,7 @@ struct value *tags_parse(const char *text, struct strbuf *dropped)
 	return tags;
 }
 
-char *tags_meant(const char *word)
+char *tags_suggestion(const char *word)
 {
 	size_t n = strcspn(word, "=");
 
@@ -62,7 +62,7 @@ struct value *tags_parse_all(const char *text, struct strbuf *why)
 	_cleanup_value_ struct value *tags = tags_parse(text, &dropped);
 
 	if (dropped.len)
-		strbuf_addf(why, "'%s' is no KEY:VALUE", dropped.buf);
+		strbuf_addf(why, "'%s' is not of the form KEY:VALUE", dropped.buf);
 	else if (!value_pairs(tags))
 		strbuf_addf(why, "there is no KEY:VALUE in '%s'", text);
 	else

@@ -1,19 +1,16 @@
 /*
- * Tags: "key:value;key:value". Blanks around keys and values are dropped, a bare word has the value
- * "1", a pair with two colons is refused, and so is one without a key.
+ * Tags: "key:value;key:value". Blanks around keys and values are removed; a key without a value has
+ * the value "1"; a pair with two colons or without a key is invalid.
  */
-#ifndef PL_JOBS_TAGS_H
-#define PL_JOBS_TAGS_H
+#pragma once
 
 #include "core/value.h"
 
-/* A dict of the tags; pairs that were refused are named in *dropped when that is given. */
+/* A dict of the tags; *dropped (may be NULL) gets the invalid pairs. */
 struct value *tags_parse(const char *text, struct strbuf *dropped);
-/* The same where tags replace others: NULL when there is none or one was refused, with a sentence
- * in *why. Nothing that cannot be understood may take the place of what was there. */
+/* The same for tags that replace others: NULL, with the reason in *why, if there is none or one is
+ * invalid. */
 struct value *tags_parse_all(const char *text, struct strbuf *why);
-/* What KEY=VALUE, as annotations are written, is as a tag: KEY:VALUE; NULL where the word is none.
+/* Turns KEY=VALUE, the form of annotations, into the tag KEY:VALUE; NULL: it has another form.
  * Freed by the caller. */
-char *tags_meant(const char *word);
-
-#endif
+char *tags_suggestion(const char *word);

@@ -12,7 +12,7 @@
 #include "context/stored_job.h"
 #include "core/clock.h"
 #include "core/text/text.h"
-#include "jobs/hardware.h"
+#include "jobs/hardware/hardware.h"
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
 #include "run/run.h"
@@ -22,7 +22,7 @@
 #include "sampler/sidecar.h"
 #include "store/import/import.h"
 
-/* Looking whether late hosts have ended. */
+/* How often to look whether late hosts have ended. */
 #define LOOK_MS 200
 #define LOOK_SIZE_NS 1000000000ull
 #define HURRY_NS 10000000000ull
@@ -48,26 +48,21 @@ const struct monitor_layout *monitor_layout_find(const char *name)
 }
 
 struct monitoring {
-	int64_t ended_us; /* when the job had ended; 0: not known */
+	int64_t ended_us; /* when the job ended; 0: unknown */
 	struct context *ctx;
 	const struct monitor_options *o;
 	struct job_hosts peers;
-	struct jobdir job;
+	struct job_directory job;
 	enum job_origin origin;
-	struct runfile file;
-	struct value *facts;
+	struct run_file file;
+	struct value *metadata; /* of this run */
 	struct job_processes watch;
 	bool watching;
-	bool began; /* nobody else stores the job's directory */
+	bool began; /* the job is ours: nobody else stores its directory */
 	struct sample_file_head head;
 	struct sidecar sidecar;
 	int status; /* exit status of the command; -1: there is none */
 };
-
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
 
 static void sleep_ns(uint64_t ns)
 {
@@ -78,8 +73,7 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* ---- the job ----------------------------------------------------------------------------------
- */
+/* ---- the job ---- */
 
 /* Looks for processes until there are some. */
 static int find_processes(struct monitoring *m, const struct job_processes_options *wo,
@@ -106,28 +100,28 @@ static int find_processes(struct monitoring *m, const struct job_processes_optio
 static int find_job(struct monitoring *m)
 {
 	struct job_processes_options wo = m->o->watch;
-	bool waits = wo.kind != JOB_PROCESSES_PIDS; /* a group may be filled in a moment */
+	bool waits = wo.kind != JOB_PROCESSES_PIDS; /* a cgroup may be filled in a moment */
 	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
 
 	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
-		log_warn("nothing of the job runs on %s (%s): it is not sampled", m->peers.self,
-			 m->watch.how);
+		log_warn("no process of the job runs on %s (%s): nothing is sampled there",
+			 m->peers.self, m->watch.how);
 	else if (r == -ESRCH)
-		log_error("no process of the job was found (%s)", m->watch.how);
+		log_error("found no process of the job (%s)", m->watch.how);
 	return r;
 }
 
-/* The command of the process that was named, where it is one. */
+/* The command of the named process, if it is exactly one. */
 static struct value *watched_command(const struct monitoring *m)
 {
 	const struct job_processes_options *w = &m->o->watch;
 
 	if (m->o->command || w->kind != JOB_PROCESSES_PIDS || w->pid_count != 1)
 		return NULL;
-	return facts_command_of(w->root ? w->root : "", w->pids[0]);
+	return metadata_command_of(w->root ? w->root : "", w->pids[0]);
 }
 
-/* A batch system has a name for its job; whoever watches a process does not lend it his own. */
+/* The name of the job, unless the batch system has one. */
 static char *name_of(const struct monitoring *m)
 {
 	_cleanup_value_ struct value *watched = watched_command(m);
@@ -152,21 +146,21 @@ static int open_job(struct monitoring *m)
 	const char *dir = m->o->dir ? m->o->dir : job_inherited_dir(m->ctx);
 
 	if (!job_id_valid(id)) {
-		log_error("job id '%s' cannot be used: at most 128 printable characters, no slash, "
-			  "no blank, no dot in front",
+		log_error("invalid job id '%s': use at most 128 printable characters, no slash, no "
+			  "blank, no leading dot",
 			  id);
 		return -EINVAL;
 	}
-	int r = jobdir_open_path(&m->job, &m->ctx->config, dir ? dir : made, id, true, &why);
+	int r = job_directory_open_path(&m->job, &m->ctx->config, dir ? dir : made, id, true, &why);
 	if (r < 0) {
 		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	jobdir_keep(&m->job);
+	job_directory_keep(&m->job);
 	_cleanup_free_ char *name = name_of(m);
 	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
 	value_set(meta, "started_by_monitor", value_bool(true));
-	r = jobdir_create_meta(&m->job, meta);
+	r = job_directory_create_meta(&m->job, meta);
 	if (r < 0 && r != -EEXIST) {
 		log_error("cannot write the metadata of job %s in '%s': %s", m->job.id, m->job.path,
 			  strerror(-r));
@@ -174,57 +168,55 @@ static int open_job(struct monitoring *m)
 	}
 	if (r == -EEXIST)
 		job_join(m->ctx, &m->job, m->o->name);
-	/* a job of its own, no part of another */
+	/* a separate job, not part of another */
 	if (m->ctx->personality->follows_session && m->origin == JOB_NONE &&
 	    !job_inherited_dir(m->ctx))
 		(void)last_job_set(&m->ctx->config, m->job.path);
-	r = sample_files_create(&m->file, &m->job, m->peers.self, &why);
+	r = run_file_make(&m->file, &m->job, m->peers.self, SAMPLE_FILES_SUFFIX, &why);
 	if (r < 0)
 		log_error("%s", why.buf);
 	return r;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------
- */
+/* ---- metadata of the run ---- */
 
-static void begin_facts(struct monitoring *m)
+static void begin_metadata(struct monitoring *m)
 {
-	m->facts = value_new(VALUE_DICT);
-	value_set(m->facts, "run", value_str(m->file.run));
-	value_set(m->facts, "jobid", value_str(m->job.id));
-	value_set(m->facts, "host", value_str(m->peers.self));
-	value_set(m->facts, "pid", value_int(getpid()));
-	value_set(m->facts, "sampling", value_new(VALUE_DICT));
-	value_set(m->facts, "interval_ns", value_int((int64_t)m->o->interval_ns));
+	m->metadata = value_new(VALUE_DICT);
+	value_set(m->metadata, "run", value_str(m->file.run));
+	value_set(m->metadata, "jobid", value_str(m->job.id));
+	value_set(m->metadata, "host", value_str(m->peers.self));
+	value_set(m->metadata, "pid", value_int(getpid()));
+	value_set(m->metadata, "sampling", value_new(VALUE_DICT));
+	value_set(m->metadata, "interval_ns", value_int((int64_t)m->o->interval_ns));
 	if (m->o->command)
-		value_set(m->facts, "command", facts_command(m->o->command));
+		value_set(m->metadata, "command", metadata_command(m->o->command));
 	if (m->watching)
-		value_set(m->facts, "watched", value_str(m->watch.how));
+		value_set(m->metadata, "watched", value_str(m->watch.how));
 	struct value *watched = watched_command(m);
 	if (watched)
-		value_set(m->facts, "watched_command", watched);
-	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
-	facts_set_time(m->facts, "start", clock_realtime_us());
-	(void)runfile_write_facts(&m->file, m->facts);
+		value_set(m->metadata, "watched_command", watched);
+	value_set(m->metadata, "hardware", hardware_metadata(m->o->watch.root));
+	metadata_set_time(m->metadata, "start", clock_realtime_us());
+	(void)run_file_write_metadata(&m->file, m->metadata);
 }
 
-/* The end in the facts is what the host that puts all together waits for. */
-static int end_facts(struct monitoring *m, struct value *sampling)
+/* The host that merges the samples waits for the end in this metadata. */
+static int end_metadata(struct monitoring *m, struct value *sampling)
 {
 	if (sampling)
-		value_set(m->facts, "sampling", sampling);
+		value_set(m->metadata, "sampling", sampling);
 	if (m->status >= 0)
-		value_set(m->facts, "exitcode", value_int(m->status));
-	facts_set_time(m->facts, "end", m->ended_us ? m->ended_us : clock_realtime_us());
-	int r = runfile_write_facts(&m->file, m->facts);
+		value_set(m->metadata, "exitcode", value_int(m->status));
+	metadata_set_time(m->metadata, "end", m->ended_us ? m->ended_us : clock_realtime_us());
+	int r = run_file_write_metadata(&m->file, m->metadata);
 	if (r < 0)
-		log_error("cannot write the facts of sampling in '%s': %s", m->job.path,
+		log_error("cannot write the metadata of sampling in '%s': %s", m->job.path,
 			  strerror(-r));
 	return r;
 }
 
-/* ---- sampling ---------------------------------------------------------------------------------
- */
+/* ---- sampling ---- */
 
 static struct sampler_options sampler_options(struct monitoring *m)
 {
@@ -248,8 +240,8 @@ static struct sampler_options sampler_options(struct monitoring *m)
 	};
 }
 
-/* Sources that were asked for by name and gave nothing. */
-static void say_absent(const struct monitoring *m, const struct value *sampling)
+/* Warns about sources that were requested by name and gave nothing. */
+static void warn_absent(const struct monitoring *m, const struct value *sampling)
 {
 	bool asked_for = sampling && !m->ctx->personality->sources_may_be_absent;
 	const struct value *states = asked_for ? value_get(sampling, "sources") : NULL;
@@ -269,9 +261,10 @@ static void say_result(const struct monitoring *m, const struct value *sampling)
 	const struct value *ticks = sampling ? value_get(sampling, "ticks") : NULL;
 	const char *error = sampling ? value_get_str(sampling, "write_error") : NULL;
 
-	say_absent(m, sampling);
+	warn_absent(m, sampling);
 	if (!sampling)
-		log_warn("the sampler gave no answer: '%s' holds what it had written", m->job.path);
+		log_warn("the sampler ended without an answer: '%s' has what it wrote",
+			 m->job.path);
 	if (error)
 		log_warn("samples were lost: cannot write to '%s': %s", m->file.path, error);
 	if (m->o->quiet || m->ctx->verbosity < 0)
@@ -282,13 +275,13 @@ static void say_result(const struct monitoring *m, const struct value *sampling)
 }
 
 /*
- * The job goes on for all that we know, or ends with us: it was cut off. Whoever started us may end
- * us, and so may the job: a script that does wants no more.
+ * Sampling was cut off: the job continues as far as we know, or ends with us. It is not when our
+ * parent or the job itself ended us: a script that does so wants no more samples.
  */
 static struct value *cut_off_of_job(struct monitoring *m, const struct sampler_result *r)
 {
 	struct value *cut = m->watching && m->watch.count
-				    ? facts_cut_off(r->signal, m->origin == JOB_SCHEDULER)
+				    ? metadata_cut_off(r->signal, m->origin == JOB_SCHEDULER)
 				    : NULL;
 
 	if (!cut)
@@ -307,16 +300,15 @@ static struct value *sampling_of_job(struct monitoring *m)
 	struct sampler_options so = sampler_options(m);
 	struct sampler_result r;
 
-	if (sampler_run(&so, &r) < 0)
-		return NULL;
-	/* its end is known some time after it was */
+	sampler_run(&so, &r);
+	/* its end is noticed some time later */
 	if (r.end && !strcmp(r.end, "job"))
 		m->ended_us =
 			clock_realtime_us() - (int64_t)(clock_boottime_ns() - r.end_ns) / 1000;
 	struct value *cut = cut_off_of_job(m, &r);
 	if (cut)
-		value_set(m->facts, "cut_off", cut);
-	struct value *v = sampler_facts(&r);
+		value_set(m->metadata, "cut_off", cut);
+	struct value *v = sampler_metadata(&r);
 	sampler_result_release(&r);
 	return v;
 }
@@ -324,7 +316,7 @@ static struct value *sampling_of_job(struct monitoring *m)
 struct command_hooks {
 	struct monitoring *monitoring;
 	struct sidecar *sidecar;
-	struct value *facts;
+	struct value *sampling;
 };
 
 static void hook_begun(void *user, pid_t command, uint64_t begin_ns)
@@ -338,20 +330,20 @@ static void hook_ending(void *user)
 {
 	struct command_hooks *h = user;
 
-	h->facts = sidecar_end(h->sidecar);
+	h->sampling = sidecar_end(h->sidecar);
 }
 
-/* On disk at once: whoever asks a job to end often kills it a moment later. */
-static void hook_told(void *user, int sig)
+/* Written at once: a job that is asked to end is often killed a moment later. */
+static void hook_signalled(void *user, int sig)
 {
 	struct command_hooks *h = user;
 	struct monitoring *m = h->monitoring;
-	struct value *cut = facts_cut_off(sig, m->origin == JOB_SCHEDULER);
+	struct value *cut = metadata_cut_off(sig, m->origin == JOB_SCHEDULER);
 
 	if (!cut)
 		return;
-	value_set(m->facts, "cut_off", cut);
-	(void)runfile_write_facts(&m->file, m->facts);
+	value_set(m->metadata, "cut_off", cut);
+	(void)run_file_write_metadata(&m->file, m->metadata);
 }
 
 /* Runs the command with a sampler beside it; the command comes first. */
@@ -365,13 +357,13 @@ static struct value *sampling_of_command(struct monitoring *m)
 					    .drain_ns = 0,
 					    .begun = hook_begun,
 					    .ending = hook_ending,
-					    .told = hook_told,
+					    .asked_to_end = hook_signalled,
 					    .user = &hooks};
 	struct supervise_result r;
 	int e = sidecar_start(&m->sidecar, &so);
 
 	if (e < 0)
-		log_warn("the command is not sampled: %s", strerror(-e));
+		log_warn("cannot sample the command: %s", strerror(-e));
 	supervise(&options, &r);
 	if (r.error) {
 		(void)say_spawn_error(m->o->command, r.error);
@@ -381,35 +373,34 @@ static struct value *sampling_of_command(struct monitoring *m)
 	if (!r.error && WIFSIGNALED(r.status))
 		m->ctx->end_by = WTERMSIG(r.status);
 	supervise_result_release(&r);
-	return hooks.facts;
+	return hooks.sampling;
 }
 
-/* ---- putting together -------------------------------------------------------------------------
- */
+/* ---- merging ---- */
 
 static void end_job(struct monitoring *m, const char *missing)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
-	_cleanup_close_ int lock = jobdir_lock(&m->job);
+	_cleanup_close_ int lock = job_directory_lock(&m->job);
 
-	if (jobdir_read_meta(&m->job, &meta, NULL, &why) < 0 ||
+	if (job_directory_read_meta(&m->job, &meta, NULL, &why) < 0 ||
 	    !value_get(meta, "started_by_monitor"))
 		return;
 	m->began = !job_inherited_dir(m->ctx);
 	/* other hosts may have ended later */
 	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
 	m->job.layout->stop(meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
-			    environment_facts(&m->ctx->config, environ));
+			    environment_metadata(&m->ctx->config, environ));
 	if (*missing)
 		value_set(meta, "missing_hosts", value_str(missing));
-	int r = jobdir_write_meta(&m->job, meta, true);
+	int r = job_directory_write_meta(&m->job, meta, true);
 	if (r < 0)
 		log_warn("cannot write the end of job %s in '%s': %s", m->job.id, m->job.path,
 			 strerror(-r));
 }
 
-/* In a batch job the job is stored when it has ended, and what lies beside it is forgotten. */
+/* A batch job is stored when it has ended; samples beside it are easily forgotten. */
 static void say_not_stored(const struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf dir = STRBUF_INIT;
@@ -457,16 +448,16 @@ static int add_size(void *user, int fd, const char *name)
 }
 
 /*
- * For the time given; where that is asked for, while they sample and then for that time. A batch
- * system that ended us kills us soon, and the others were told, too.
+ * Waits for the given time; with wait_sampling as long as they sample and then for that time. A
+ * batch system that ended us kills us soon, and has ended the others, too.
  */
 static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 {
-	const char *ended_by = value_get_str(value_get(m->facts, "sampling"), "ended_by");
+	const char *ended_by = value_get_str(value_get(m->metadata, "sampling"), "ended_by");
 	bool hurry = ended_by && !strcmp(ended_by, "signal");
 	bool patient = m->o->wait_sampling && !hurry;
 	uint64_t wait = m->o->merge_ns, size = 0, next_look = 0;
-	/* less than two periods, and one that samples seems to have stopped */
+	/* with less than two periods a sampling host would seem to have stopped */
 	uint64_t least = 2 * m->o->interval_ns < PATIENCE_NS ? 2 * m->o->interval_ns : PATIENCE_NS;
 
 	if (hurry && wait > HURRY_NS)
@@ -480,8 +471,8 @@ static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 		if (now >= until)
 			return;
 		if (patient && now >= next_look) {
-			(void)jobdir_visit_samples(&m->job, JOBDIR_RECORDS, add_size, &sampled,
-						   NULL);
+			(void)job_directory_visit_samples(&m->job, JOB_DIRECTORY_RECORDS, add_size,
+							  &sampled, NULL);
 			until = sampled != size ? now + wait : until;
 			size = sampled;
 			next_look = now + LOOK_SIZE_NS;
@@ -491,16 +482,15 @@ static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 	}
 }
 
-/* On the first host: waits for the others, names those that do not come. */
-static int put_together(struct monitoring *m)
+/* On the first host: waits for the others and merges; reports those that are missing. */
+static int merge_hosts(struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT, why = STRBUF_INIT;
 	int r = 0;
 
 	wait_for_hosts(m, &missing);
 	if (missing.len)
-		log_warn("hosts that have not reported within %.0f s: %s; what they sampled is in "
-			 "'%s'",
+		log_warn("hosts that did not report within %.0f s: %s; their samples are in '%s'",
 			 (double)m->o->merge_ns * 1e-9, missing.buf, m->job.path);
 	end_job(m, missing.buf);
 	if (m->o->finish) {
@@ -518,15 +508,15 @@ static int put_together(struct monitoring *m)
 	return r < 0 ? r : 0;
 }
 
-/* A host that nothing of the job runs on: it has reported, and the others have not to wait. */
+/* A host without processes of the job reports, so that the others do not wait. */
 static int report_nothing(struct monitoring *m)
 {
 	if (open_job(m) < 0)
 		return EXIT_FAILED;
-	begin_facts(m);
-	bool failed = end_facts(m, NULL) < 0;
+	begin_metadata(m);
+	bool failed = end_metadata(m, NULL) < 0;
 	if (m->peers.first)
-		failed |= put_together(m) < 0;
+		failed |= merge_hosts(m) < 0;
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -538,14 +528,14 @@ static int monitor(struct monitoring *m)
 		return report_nothing(m);
 	if (r < 0 || open_job(m) < 0)
 		return EXIT_FAILED;
-	begin_facts(m);
+	begin_metadata(m);
 	m->head = sample_files_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
 	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
 	say_result(m, sampling);
 	bool failed = !sampling || value_get(sampling, "write_error");
-	failed |= end_facts(m, sampling) < 0;
+	failed |= end_metadata(m, sampling) < 0;
 	if (m->peers.first)
-		failed |= put_together(m) < 0;
+		failed |= merge_hosts(m) < 0;
 	return m->status >= 0 ? m->status : failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -554,21 +544,21 @@ int do_monitor(struct context *ctx, const struct monitor_options *o)
 	char host[65], boot[9];
 	struct monitoring m = {.ctx = ctx,
 			       .o = o,
-			       .job = JOBDIR_INIT,
-			       .file = RUNFILE_INIT,
+			       .job = JOB_DIRECTORY_INIT,
+			       .file = RUN_FILE_INIT,
 			       .sidecar = SIDECAR_INIT,
 			       .status = -1};
 
 	outlive_readers();
 	this_host(host, sizeof(host), boot);
-	job_hosts_find(&m.peers, lookup, host);
+	job_hosts_find(&m.peers, env_lookup, host);
 	int status = monitor(&m);
 	if (m.watching)
 		job_processes_close(&m.watch);
 	sample_file_head_release(&m.head);
 	job_hosts_release(&m.peers);
-	jobdir_release(&m.job);
-	runfile_release(&m.file);
-	value_free(m.facts);
+	job_directory_release(&m.job);
+	run_file_release(&m.file);
+	value_free(m.metadata);
 	return status;
 }

@@ -1,10 +1,9 @@
 /*
- * Sampling a job on this host: what `plimsoll monitor` does with its options, and other names too.
- * Each host samples into the job's directory; when it is over one of them waits for the others and
- * puts the samples together.
+ * Sampling a job on this host, for `plimsoll monitor` and the personalities of other tools. Each
+ * host samples into the job's directory; at the end one of them waits for the others and merges the
+ * samples.
  */
-#ifndef PL_MONITOR_MONITOR_H
-#define PL_MONITOR_MONITOR_H
+#pragma once
 
 #include "context/context.h"
 #include "jobs/job_hosts.h"
@@ -12,23 +11,22 @@
 
 #define MONITOR_SOURCES_MAX 64
 
-/* What the host that puts all together can use. */
+/* What the merging host knows. */
 struct monitor_finish {
-	const struct jobdir *job;
+	const struct job_directory *job;
 	const struct job_hosts *peers;
-	const char *missing; /* hosts that have not reported, blanks between; "" when all have */
+	const char *missing; /* hosts that did not report, separated by blanks; "": none */
 };
 
 struct monitor_options;
 
-/* Files of another form, written from what all hosts sampled; monitor_layouts.def lists them. */
+/* Files in another layout, written from the samples of all hosts; see monitor_layouts.def. */
 struct monitor_layout {
 	const char *name;
-	/* Called on the host that puts all together, before it does. Says what went wrong; 0 or a
-	 * negative errno. */
+	/* Called on the merging host, before it merges. Logs errors; 0 or a negative errno. */
 	int (*write)(const struct monitor_options *o, const struct monitor_finish *f);
 };
-/* NULL: there is none of that name. */
+/* NULL: no layout has this name. */
 const struct monitor_layout *monitor_layout_find(const char *name);
 
 struct monitor_options {
@@ -39,25 +37,25 @@ struct monitor_options {
 	const char *name;     /* of the job; NULL: the command's or the batch system's */
 	uint64_t interval_ns, duration_ns, checkpoint_ns;
 	uint64_t timeout_ns; /* of sources that may block */
-	uint64_t merge_ns;   /* how long hosts that are late are waited for */
-	bool wait_sampling;  /* and those that sample as long as they do */
+	uint64_t merge_ns;   /* how long to wait for late hosts */
+	bool wait_sampling;  /* and for those that still sample */
 	double budget;
 	struct sampler_source only[MONITOR_SOURCES_MAX], periods[MONITOR_SOURCES_MAX];
 	size_t only_count, period_count;
 	struct metric_filter metrics; /* to keep; none: all */
 	uint64_t find_ns;             /* how long to look for the job's processes */
 	uint64_t find_every_ns;
-	bool others_too;      /* other hosts may have processes of the job where this has none */
-	const char *finished; /* file whose word FINISHED ends it; NULL: none */
-	bool quiet;           /* no line about what was done */
-	bool no_submit;       /* leave only the directory */
-	bool submit;          /* put it into the store where that is left to others */
-	const struct monitor_layout *layout; /* to write besides; NULL: none */
-	/* Called on the host that puts all together instead of merging; NULL: merges. */
+	bool others_too;                     /* processes of the job may be on other hosts only */
+	const char *finished;                /* file whose word FINISHED ends it; NULL: none */
+	bool quiet;                          /* no line about what was done */
+	bool no_submit;                      /* leave only the directory */
+	bool submit;                         /* store the job even where others would do that */
+	const struct monitor_layout *layout; /* written in addition; NULL: none */
+	/* Called on the merging host instead of merging; NULL: merge. */
 	int (*finish)(void *user, const struct monitor_finish *f);
 	void *user;
 };
-/* What the options begin as. */
+/* Defaults of the options. */
 #define MONITOR_DEFAULTS                                                                \
 	{                                                                               \
 		.watch = {.root = ""}, .interval_ns = 1000000000ull,                    \
@@ -66,7 +64,5 @@ struct monitor_options {
 		.find_every_ns = 250000000ull                                           \
 	}
 
-/* The exit status: the command's, or 0, or EXIT_FAILED with a message said. */
+/* The exit status: that of the command, or 0, or EXIT_FAILED after an error message. */
 int do_monitor(struct context *ctx, const struct monitor_options *o);
-
-#endif

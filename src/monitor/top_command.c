@@ -1,5 +1,5 @@
-/* The command of `plimsoll top`; see top_command.h. */
-#include "cmd/record/top_command.h"
+/* See top_command.h. */
+#include "monitor/top_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "run/run_internal.h"
 
-/* In the child. */
+/* Runs in the child. */
 static _Noreturn void become(char **argv, int output)
 {
 	int nothing = output >= 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
@@ -34,7 +34,7 @@ int top_command_start(struct top_command *c, char **argv, bool draws)
 		return say_spawn_error(argv, error);
 	c->output = draws ? tmpfile() : NULL;
 	if (draws && !c->output) {
-		log_error("cannot keep what the command prints: %s", strerror(errno));
+		log_error("cannot buffer the output of the command: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
 	fflush(NULL);
@@ -85,7 +85,7 @@ static void print_output(FILE *from)
 	char buffer[8192];
 	size_t n;
 
-	/* the command has moved the place that the file has in common */
+	/* the command shares our file offset and has moved it */
 	rewind(from);
 	while ((n = fread(buffer, 1, sizeof(buffer), from)) > 0)
 		fwrite(buffer, 1, n, stdout);
@@ -98,8 +98,7 @@ int top_command_finish(struct top_command *c, struct context *ctx)
 	(void)reap(c, 0);
 	if (c->output)
 		print_output(c->output);
-	if (c->pidfd >= 0)
-		close(c->pidfd);
+	close_fd(&c->pidfd);
 	if (!WIFSIGNALED(c->status))
 		return WEXITSTATUS(c->status);
 	ctx->end_by = WTERMSIG(c->status);

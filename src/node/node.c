@@ -1,6 +1,6 @@
 /*
- * The node daemon; see node.h. One thread samples, talks to those who configure it and never waits
- * for anybody: delivery, exit records and slow sources have threads of their own.
+ * The node daemon; see node.h. One thread samples and answers requests, and never blocks: delivery,
+ * exit records and slow sources have their own threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/files/fs.h"
 #include "core/system/mem_trim.h"
 #include "inbox/daemon.h"
 #include "node/node_internal.h"
@@ -20,19 +19,18 @@
 #include "sources/exits/exits_bpf.h"
 #include "sources/source.h"
 
-/* Jobs that end in quick succession have one reading together. */
+/* Jobs that end in quick succession share one reading. */
 #define ENDINGS_NS 20000000ull
-/* Where the kernel does not tell that jobs changed. */
+/* How often to look for jobs where the kernel does not notify us. */
 #define LOOK_NS 1000000000ull
 #define EXITS_NICE (-10)
-/* Readings after which memory is looked at again, and how soon when it is known to have grown. */
+/* Readings between two trims of memory, and before the one after memory has grown. */
 #define TRIM_EVERY 120
 #define TRIM_AFTER 3
 #define CHECKPOINT_NS 60000000000ull
 #define FLUSH_WAIT_NS 5000000000ull
 
-/* ---- what is in force -------------------------------------------------------------------------
- */
+/* ---- settings in force ---- */
 
 static void apply_settings(struct node *n)
 {
@@ -52,7 +50,7 @@ static void apply_settings(struct node *n)
 	o->watch = n->named_open ? &n->named : n->lists_processes ? &n->processes.watch : NULL;
 }
 
-/* Period, sources and metrics come from new settings, the rest stays as it was at the start. */
+/* Takes the settings that may change while it runs; the rest stays as it was at the start. */
 static int take_config(struct node *n, struct config *c, struct strbuf *why)
 {
 	struct node_settings s;
@@ -91,7 +89,7 @@ static void copy_config(struct config *to, const struct config *from)
 		config_set(to, (enum setting_id)i, from->value[i], from->origin[i]);
 }
 
-/* All of it or nothing: the settings are changed in a copy first. */
+/* All or nothing: the settings are changed in a copy first. */
 static int change(void *user, const struct node_change *c, struct strbuf *why)
 {
 	static const char origin[] = "configure";
@@ -124,7 +122,7 @@ static int change(void *user, const struct node_change *c, struct strbuf *why)
 	return r;
 }
 
-/* Is another file where the program of this process was: was it upgraded since? */
+/* Was the program upgraded since this process started? */
 static bool is_replaced(void)
 {
 	char path[4096] = "";
@@ -150,16 +148,15 @@ static struct value *show(void *user)
 	value_set(v, "metrics", value_str(n->settings.metrics_text));
 	value_set(v, "sources", value_str(names.buf));
 	value_set(v, "states",
-		  n->slots ? active_sources_states(n->slots, false) : value_new(VALUE_DICT));
+		  n->active ? active_sources_states(n->active, false) : value_new(VALUE_DICT));
 	value_set(v, "jobs", value_int((int64_t)(n->jobs ? cgroup_jobs_count(n->jobs) : 0)));
 	node_counts(n, v);
 	return v;
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------
- */
+/* ---- jobs ---- */
 
-/* Jobs that run and were not yet told to who books exit records; both lists go by their numbers. */
+/* Registers newly started jobs with the exit accounting; both lists are ordered by number. */
 static void adopt_jobs(struct node *n)
 {
 	size_t old = 0, count = 0;
@@ -185,8 +182,8 @@ static void adopt_jobs(struct node *n)
 	n->adopting_cap = cap;
 }
 
-/* The list changes only under the lock of who receives exit records. True: some ended, or have
- * nobody left. */
+/* The list changes only under the lock of the exit accounting. True: jobs ended, or have no process
+ * left. */
 static bool update_jobs(struct node *n)
 {
 	bool ended = false;
@@ -198,7 +195,7 @@ static bool update_jobs(struct node *n)
 		adopt_jobs(n);
 		exits_unlock(n->exits);
 	}
-	/* what a job has when its last process went is exact; later its groups may be gone */
+	/* the counters are exact when the last process ends; later the cgroups may be gone */
 	uint64_t emptied = 0;
 	for (size_t i = 0; i < cgroup_jobs_count(n->jobs); i++) {
 		const struct job *j = cgroup_jobs_at(n->jobs, i);
@@ -209,15 +206,15 @@ static bool update_jobs(struct node *n)
 	}
 	ended |= emptied && emptied != n->emptied;
 	n->emptied = emptied;
-	if (r < 0 && !n->said_jobs) {
+	if (r < 0 && !n->warned_jobs) {
 		log_warn("cannot look for jobs: %s", strerror(-r));
-		n->said_jobs = true;
+		n->warned_jobs = true;
 	}
 	n->next_look_ns = clock_boottime_ns() + LOOK_NS;
 	return ended;
 }
 
-/* Those that had their last reading go. */
+/* Removes jobs that had their last reading. */
 static void forget_jobs(struct node *n)
 {
 	if (n->exits)
@@ -260,18 +257,17 @@ static void after(void *user, bool last)
 	node_look_at_wrong_roots(n);
 	n->ending_ns = 0;
 	n->last_reading_ns = clock_boottime_ns();
-	/* starting and answering take more memory than sampling does */
+	/* starting and answering need more memory than sampling */
 	if (++n->readings >= n->trim_at) {
 		mem_trim();
 		n->trim_at = n->readings + TRIM_EVERY;
 	}
 	n->over = n->o->once;
 	if (!last)
-		node_tell(n);
+		node_notify(n);
 }
 
-/* ---- between readings -------------------------------------------------------------------------
- */
+/* ---- between readings ---- */
 
 static void earlier(uint64_t *wake_ns, uint64_t then)
 {
@@ -343,31 +339,31 @@ static enum sampler_wish hangup(void *user)
 		copy_config(&n->ctx->config, &next);
 	config_release(&next);
 	if (r == 0)
-		log_info("the configuration was read again");
+		log_info("the configuration was reloaded");
 	else
-		log_error("the configuration was not taken, the old one stays: %s", why.buf);
+		log_error("the new configuration is invalid, the old one stays in force: %s",
+			  why.buf);
 	notify_service_manager("READY=1");
 	return r == 0 ? SAMPLER_CHANGED : SAMPLER_GO_ON;
 }
 
-static void opened(void *user, const struct active_sources *slots)
+static void opened(void *user, const struct active_sources *active)
 {
 	struct node *n = user;
 
-	n->slots = slots;
+	n->active = active;
 	n->trim_at = n->readings + TRIM_AFTER;
 	if (n->control)
 		node_control_answer(n->control);
 	if (n->o->opened)
-		n->o->opened(n->o->user, slots);
+		n->o->opened(n->o->user, active);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- start and stop ---- */
 
-/* The thread that receives exit records comes before jobs that take all CPUs, or records are lost.
- * It inherits that from this one, which may still have it so: it was raised before rights were
- * given up. */
+/* The thread that receives exit records needs priority over jobs that use all CPUs, or records are
+ * lost. It inherits the priority of this thread, which was raised before capabilities were dropped.
+ */
 static void open_exits(struct node *n)
 {
 	const struct exits_options o = {.jobs = n->jobs, .bpf = n->bpf};
@@ -376,8 +372,8 @@ static void open_exits(struct node *n)
 	n->bpf = NULL;
 	if (exits_open(&n->exits, &o, &why) < 0) {
 		n->exits = NULL;
-		log_warn("no exit records, so processes that live shorter than a period are in no "
-			 "sum of tasks: %s",
+		log_warn("no exit records: processes that live shorter than a period are missing "
+			 "from job_tasks: %s",
 			 why.buf);
 	}
 }
@@ -386,13 +382,13 @@ static int open_jobs(struct node *n)
 {
 	const struct cgroup_jobs_options o = {
 		.root = n->o->root,
-		.roots = (const char *const *)n->settings.roots.words,
+		.roots = (const char *const *)n->settings.roots.names,
 		.root_count = n->settings.roots.count,
-		.groups = (const char *const *)n->settings.groups.words,
+		.groups = (const char *const *)n->settings.groups.names,
 		.group_count = n->settings.groups.count,
-		.patterns = (const char *const *)n->settings.patterns.words,
+		.patterns = (const char *const *)n->settings.patterns.names,
 		.pattern_count = n->settings.patterns.count,
-		.only = (const char *const *)n->settings.jobs.words,
+		.only = (const char *const *)n->settings.jobs.names,
 		.only_count = n->settings.jobs.count,
 		.containers = n->settings.containers,
 	};
@@ -410,7 +406,7 @@ static int open_jobs(struct node *n)
 	return 0;
 }
 
-/* A job that is made of processes which were named. */
+/* The job of the named processes. */
 static int open_named(struct node *n)
 {
 	const struct job_processes_options o = {.kind = JOB_PROCESSES_PIDS,
@@ -432,13 +428,11 @@ static int open_named(struct node *n)
 static void begin_head(struct node *n)
 {
 	static char no_job[] = "", run_name[] = "node";
-	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
+	char *boot = read_fact("/proc/sys/kernel/random/boot_id");
 
-	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
-	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
 	n->head = (struct sample_file_head){
 		.host = n->settings.name,
-		.boot = strbuf_take(&boot),
+		.boot = boot ? boot : xstrdup(""),
 		.job = no_job,
 		.run = run_name,
 		.period_ns = n->settings.period_ns,
@@ -446,15 +440,15 @@ static void begin_head(struct node *n)
 	clock_pair(&n->head.boottime_ns, &n->head.realtime_ns);
 }
 
-/* What all threads inherit: signals are for the one that samples, which has a descriptor of its own
- * for them. */
+/* All threads inherit this: signals are for the sampling thread, which reads them from its own
+ * descriptor. */
 static void prepare_process(void)
 {
 	int fd = hold_signals();
 
 	close_fd(&fd);
 	mallopt(M_ARENA_MAX, 1);
-	raise_file_limit();
+	(void)raise_file_limit();
 }
 
 static bool delivery(void *user, struct sampler_delivery *ret)
@@ -482,20 +476,20 @@ static int sample(struct node *n)
 	n->sampler.stop = -1;
 	n->sampler.file = -1;
 	n->sampler.head = &n->head;
-	n->sampler.outlet = &n->outlet;
+	n->sampler.output = &n->sink;
 	n->sampler.hooks = &hooks;
 	apply_settings(n);
 	n->watchdog_ns = watchdog_ns();
 	notify_service_manager("READY=1");
-	int e = sampler_run(&n->sampler, &r);
+	sampler_run(&n->sampler, &r);
 	notify_service_manager("STOPPING=1");
-	if (e == 0 && r.write_error)
-		log_warn("readings were lost: %s", strerror(r.write_error));
-	log_info("ended by %s after %llu reading%s; jobs that ended meanwhile: %llu", r.end,
+	if (r.write_error)
+		log_warn("samples were lost: %s", strerror(r.write_error));
+	log_info("ended by %s after %llu sample%s; %llu jobs ended meanwhile", r.end,
 		 (unsigned long long)r.ticks, plural(r.ticks, "", "s"),
 		 (unsigned long long)n->jobs_ended);
-	n->slots = NULL;
-	bool failed = e < 0 || r.write_error;
+	n->active = NULL;
+	bool failed = r.write_error;
 	sampler_result_release(&r);
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
@@ -506,14 +500,14 @@ static int run(struct node *n)
 	n->processes.root = n->o->root;
 	begin_head(n);
 	int nice = getpriority(PRIO_PROCESS, 0);
-	(void)setpriority(PRIO_PROCESS, 0, EXITS_NICE); /* where we may */
+	(void)setpriority(PRIO_PROCESS, 0, EXITS_NICE); /* if permitted */
 	if (node_open_output(n) < 0 || node_drop_rights(n) < 0 || open_jobs(n) < 0)
 		return EXIT_FAILED;
 	(void)setpriority(PRIO_PROCESS, 0, nice);
 	if (open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outputs(n) < 0)
 		return EXIT_FAILED;
 	int status = sample(n);
-	/* what is still under way has a moment */
+	/* data on the way gets some more time */
 	return node_close_outputs(n, FLUSH_WAIT_NS) < 0 ? EXIT_FAILED : status;
 }
 

@@ -28,7 +28,7 @@ static void add_reading(void *user, unsigned source, struct sample_set *set)
 	batcher_add(b->batcher, source, set);
 }
 
-/* A batch tells the clocks by itself. */
+/* A batch has its own clocks. */
 static void add_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
 {
 	(void)user;
@@ -36,7 +36,7 @@ static void add_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
 	(void)realtime_ns;
 }
 
-/* Numbers have no gaps: one that could not be packed has none. */
+/* Numbers have no gaps: a batch that could not be made uses none. */
 static int close_batch(struct batches *b)
 {
 	b->name.number++;

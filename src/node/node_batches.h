@@ -1,18 +1,17 @@
-/* Readings of a node become batches: an outlet that closes one every so often, or when it is large.
- */
-#ifndef PL_NODE_NODE_BATCHES_H
-#define PL_NODE_NODE_BATCHES_H
+/* Puts samples of a node into batches: a sample output that closes a batch periodically, or when it
+ * is large. */
+#pragma once
 
 #include "sampler/sample_output.h"
 #include "transport/batch.h"
 
-#define NODE_BATCH_BYTES ((size_t)2 << 20) /* before packing */
+#define NODE_BATCH_BYTES ((size_t)2 << 20) /* before compression */
 
 struct node_batches_options {
 	const char *node;
 	uint64_t boot;
 	uint64_t every_ns;
-	/* Gets each batch, packed. Negative errno: it is lost. */
+	/* Gets each compressed batch. Negative errno: it is lost. */
 	int (*take)(void *user, const struct batch_name *name, const void *p, size_t n);
 	void *user;
 };
@@ -21,8 +20,6 @@ struct node_batches_counts {
 	uint64_t batches, bytes, failed;
 };
 
-/* The counts are kept up to date where they are; all must stay until the outlet ended. */
+/* Updates *counts; all arguments must stay valid until the output is ended. */
 void sample_output_batches(struct sample_output *ret, const struct node_batches_options *o,
 			   const struct sample_file_head *head, struct node_batches_counts *counts);
-
-#endif

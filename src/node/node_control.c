@@ -1,6 +1,6 @@
 /*
- * How a node is configured while it runs. The answer to a request has what is in force, or the
- * reason why nothing was changed. A request is checked whole before any of it counts.
+ * Configuring a running node. The answer to a request has the settings in force, or the reason why
+ * nothing was changed. A request is checked completely before any of it is applied.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,20 +14,19 @@
 #include "node/node_protocol.h"
 #include "transport/link.h"
 
-#define SAID_MAX 16 /* lines about bad messages */
+#define WARNINGS_MAX 16 /* about invalid messages */
 
 struct node_control {
 	struct node_control_options o;
 	struct link *link;
 	struct link *others[NODE_PROTOCOLS_MAX]; /* of node_protocols; NULL: none */
-	char *peer;                              /* who waits for an answer; NULL: nobody */
+	char *peer;                              /* waits for an answer; NULL: none */
 	size_t peer_size;
 	bool busy;
-	unsigned said;
+	unsigned warnings;
 };
 
-/* ---- the address ------------------------------------------------------------------------------
- */
+/* ---- the address ---- */
 
 /* "/a/b" as "/a" and "b". */
 static char *parent_of(const char *path, const char **ret_name)
@@ -58,7 +57,7 @@ char *node_runtime_path(const struct config *c, const char *prefix, const char *
 	const char *base;
 
 	if (dir[0] != '/' || !fs_is_name(name)) {
-		strbuf_addf(why, "'%s' and '%s' make no path of a socket", dir, name);
+		strbuf_addf(why, "cannot make a socket path of '%s' and '%s'", dir, name);
 		return NULL;
 	}
 	_cleanup_free_ char *parent = parent_of(dir, &base);
@@ -76,24 +75,23 @@ char *node_control_address(const struct config *c, const char *name, bool create
 	return path ? xasprintf("ipc://%s", path) : NULL;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 static void answer(struct node_control *c, const void *peer, size_t peer_size, const char *error)
 {
 	_cleanup_value_ struct value *v = error ? value_new(VALUE_DICT) : c->o.show(c->o.user);
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	value_set(v, "ok", value_bool(!error));
 	if (error)
 		value_set(v, "error", value_str(error));
 	value_to_json(v, &j, NULL);
 	const struct link_part parts[] = {{peer, peer_size}, {j.out.buf, j.out.len}};
-	/* one that does not wait for its answer has none */
+	/* a peer that does not wait gets no answer */
 	(void)link_send(c->link, parts, 2);
 }
 
-/* -EALREADY: nothing is to change. */
+/* -EALREADY: nothing to change. */
 static int take_request(struct node_control *c, const struct link_part *p, struct strbuf *why)
 {
 	struct node_request r;
@@ -120,7 +118,7 @@ static bool work_native(struct node_control *c)
 			continue;
 		int r = take_request(c, &parts[count - 1], &why);
 		if (r == 0) {
-			/* answered when it has been carried out; others wait for that */
+			/* answered when it has been carried out; other requests wait */
 			c->peer = xmalloc(parts[0].size ? parts[0].size : 1);
 			memcpy(c->peer, parts[0].data, parts[0].size);
 			c->peer_size = parts[0].size;
@@ -132,19 +130,18 @@ static bool work_native(struct node_control *c)
 	return false;
 }
 
-/* ---- messages of other protocols --------------------------------------------------------------
- */
+/* ---- messages of other protocols ---- */
 
 static int take_message(struct node_control *c, const struct node_protocol *p,
 			const struct link_part *part, struct strbuf *why)
 {
-	struct node_protocol_request said = {0};
-	int r = p->read(part->data, part->size, &said, why);
+	struct node_protocol_request request = {0};
+	int r = p->read(part->data, part->size, &request, why);
 
 	if (r < 0)
 		return r;
-	const struct node_change change = {.period = *said.period ? said.period : NULL,
-					   .names = *said.metrics ? said.metrics : NULL,
+	const struct node_change change = {.period = *request.period ? request.period : NULL,
+					   .names = *request.metrics ? request.metrics : NULL,
 					   .protocol = p};
 	return change.period || change.names ? c->o.change(c->o.user, &change, why) : -EALREADY;
 }
@@ -163,15 +160,14 @@ static bool work_protocol(struct node_control *c, size_t at)
 			c->busy = true;
 			return true;
 		}
-		if (r != -EALREADY && c->said++ < SAID_MAX)
-			log_warn("a configuration message was refused: %s",
+		if (r != -EALREADY && c->warnings++ < WARNINGS_MAX)
+			log_warn("refused a configuration message: %s",
 				 why.len ? why.buf : strerror(-r));
 	}
 	return false;
 }
 
-/* ---- a node's side ----------------------------------------------------------------------------
- */
+/* ---- the daemon ---- */
 
 static int open_protocol(struct link **ret, const char *uri, struct strbuf *why)
 {
@@ -203,12 +199,12 @@ int node_control_open(struct node_control **ret, const struct node_control_optio
 	for (size_t i = 0; r == 0 && node_protocols[i]; i++)
 		if (o->wires[i].control)
 			r = open_protocol(&c->others[i], o->wires[i].control, why);
-	c->o.wires = NULL; /* they were read for opening only */
+	c->o.wires = NULL; /* needed for opening only */
 	if (r < 0) {
 		node_control_close(c);
 		return r;
 	}
-	c->busy = true; /* what came before anybody waited */
+	c->busy = true; /* messages may have arrived already */
 	*ret = c;
 	return 0;
 }
@@ -245,10 +241,10 @@ bool node_control_work(struct node_control *c)
 
 	c->busy = false;
 	if (c->link)
-		link_say_refused(c->link, &refused, &closed);
+		link_log_refused(c->link, &refused, &closed);
 	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
 		if (c->others[i])
-			link_say_refused(c->others[i], &refused, &closed);
+			link_log_refused(c->others[i], &refused, &closed);
 	bool changed = c->link && work_native(c);
 	for (size_t i = 0; i < NODE_PROTOCOLS_MAX && !changed; i++)
 		changed = c->others[i] && work_protocol(c, i);
@@ -268,8 +264,7 @@ bool node_control_busy(const struct node_control *c)
 	return c->busy;
 }
 
-/* ---- the other side ---------------------------------------------------------------------------
- */
+/* ---- the client ---- */
 
 static struct value *read_answer(const struct link_part *p, struct strbuf *why)
 {
@@ -277,7 +272,7 @@ static struct value *read_answer(const struct link_part *p, struct strbuf *why)
 
 	if (value_from_json(p->data, p->size, &v, why) < 0) {
 		strbuf_reset(why);
-		strbuf_addstr(why, "its answer is none of a node's");
+		strbuf_addstr(why, "invalid answer");
 		return NULL;
 	}
 	return v;

@@ -1,4 +1,4 @@
-/* The node's batches on their way to the collector; see node_internal.h. */
+/* Delivers batches of a node to the collector; see node_internal.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define AWAY_NS 1000000000ull
 
-/* Data leaves the host only encrypted, unless somebody said otherwise. */
+/* Data leaves the host only encrypted, unless --insecure is given. */
 int node_check_keys(const struct node_settings *s)
 {
 	if (!s->connect)
@@ -19,9 +19,10 @@ int node_check_keys(const struct node_settings *s)
 		return -EINVAL;
 	}
 	if (!s->keys && !s->insecure && !link_is_local(s->connect)) {
-		log_error("'%s' is on another host: --keys FILE and --server-key KEY (`plimsoll "
-			  "keys` makes them), or --insecure",
-			  s->connect);
+		log_error(
+			"'%s' is on another host: use --keys FILE and --server-key KEY (`plimsoll "
+			"keys` creates them), or --insecure",
+			s->connect);
 		return -EINVAL;
 	}
 	return 0;
@@ -35,7 +36,7 @@ static int take_batch(void *user, const struct batch_name *name, const void *p, 
 	return sender_batch(node->deliver, p, n);
 }
 
-/* Without a place of its own the spool is in the runtime directory, which is in memory. */
+/* The spool is by default in the runtime directory, which is in memory. */
 static char *spool_dir(struct node *n, struct strbuf *why)
 {
 	if (n->settings.spool)
@@ -47,7 +48,7 @@ static void say(void *user, bool over, const char *text)
 {
 	(void)user;
 	if (over)
-		log_info("over: %s", text);
+		log_info("recovered from: %s", text);
 	else
 		log_warn("%s", text);
 }
@@ -104,7 +105,7 @@ int node_close_outputs(struct node *n, uint64_t wait_ns)
 
 	if (!n->deliver)
 		return 0;
-	/* one that has been away for a while will hardly come back this moment */
+	/* a collector that has been away for a while will hardly come back now */
 	sender_counts(n->deliver, &c);
 	if (c.away_since_ns && clock_boottime_ns() - c.away_since_ns > AWAY_NS)
 		wait_ns = AWAY_NS;
@@ -117,7 +118,7 @@ int node_close_outputs(struct node *n, uint64_t wait_ns)
 		 (unsigned long long)c.dropped, (unsigned long long)c.refused,
 		 (unsigned long long)c.damaged);
 	if (c.lost_at_stop)
-		log_error("%llu %s lost: neither the collector nor the spool took %s: %s",
+		log_error("%llu %s lost: neither the collector nor the spool could take %s: %s",
 			  (unsigned long long)c.lost_at_stop,
 			  plural(c.lost_at_stop, "batch was", "batches were"),
 			  plural(c.lost_at_stop, "it", "them"), strerror(-c.disk_error));
@@ -125,7 +126,7 @@ int node_close_outputs(struct node *n, uint64_t wait_ns)
 		log_warn("%llu %s not acknowledged and %s in the spool for the next start",
 			 (unsigned long long)left, plural(left, "batch is", "batches are"),
 			 plural(left, "waits", "wait"));
-	/* whoever asked for one sample asked for its delivery, too */
+	/* with --once the sample must be delivered, too */
 	if (left && n->o->once)
 		return -EAGAIN;
 	return c.lost_at_stop ? -ENOSPC : 0;
@@ -142,16 +143,9 @@ bool node_delivery(const struct node *n, struct sampler_delivery *ret)
 					 .dropped = d.dropped,
 					 .refused = d.refused,
 					 .damaged = d.damaged};
-	for (size_t i = 0; i < TROUBLE_COUNT; i++)
-		ret->troubles += d.trouble[i][0] != 0;
+	for (size_t i = 0; i < PROBLEM_COUNT; i++)
+		ret->problems += d.problem[i][0] != 0;
 	return true;
-}
-
-static void add_problems(const struct sender_counts *d, struct value *list)
-{
-	for (size_t i = 0; i < TROUBLE_COUNT; i++)
-		if (d->trouble[i][0])
-			value_append(list, value_str(d->trouble[i]));
 }
 
 static void set_count(struct value *dict, const char *key, uint64_t v)
@@ -200,7 +194,9 @@ void node_counts(const struct node *n, struct value *v)
 				    : d.away_since_ns ? "away"
 				    : d.refusing      ? "refuses"
 						      : "there"));
-		add_problems(&d, problems);
+		for (size_t i = 0; i < PROBLEM_COUNT; i++)
+			if (d.problem[i][0])
+				value_append(problems, value_str(d.problem[i]));
 	}
 	for (size_t i = 0; node_protocols[i]; i++)
 		if (n->protocols[i].open)

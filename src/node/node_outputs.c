@@ -1,4 +1,4 @@
-/* Where the readings of a node go, and who may tell it what to do; see node_internal.h. */
+/* Where a node sends samples, and its control address; see node_internal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "node/node_internal.h"
 #include "transport/link.h"
 
-#define TELL_NS 10000000000ull
+#define NOTIFY_NS 10000000000ull
 
 static bool sends(const struct node_settings *s)
 {
@@ -33,7 +33,7 @@ int node_check(const struct node *n)
 		for (size_t i = 0; node_protocols[i]; i++)
 			strbuf_addf(&wires, ", --wire %s URI", node_protocols[i]->name);
 		usage_error("node",
-			    "node has nowhere to send to: --connect URI, --output FILE%s "
+			    "node has nowhere to send samples: use --connect URI, --output FILE%s "
 			    "or --prometheus ADDR",
 			    wires.buf);
 		return -EINVAL;
@@ -83,7 +83,7 @@ static int open_protocol(struct node *n, size_t at)
 	}
 	n->protocols[at].open = true;
 	if (!link_is_local(o.uri))
-		log_warn("%s's records go to '%s' as they are: %s has no encryption", p->name,
+		log_warn("%s records are sent to '%s' unencrypted: %s has no encryption", p->name,
 			 o.uri, p->name);
 	return 0;
 }
@@ -108,7 +108,7 @@ int node_open_outputs(struct node *n)
 		int r = node_open_prometheus(n, &list[count], &why);
 
 		if (r < 0) {
-			log_error("cannot listen at '%s' for Prometheus: %s",
+			log_error("cannot listen on '%s' for Prometheus: %s",
 				  n->settings.prometheus, why.len ? why.buf : strerror(-r));
 			return r;
 		}
@@ -117,16 +117,15 @@ int node_open_outputs(struct node *n)
 	if (node_open_batches(n, list, &count) < 0)
 		return -EIO;
 	if (count == 1)
-		n->outlet = list[0];
+		n->sink = list[0];
 	else
-		sample_output_tee(&n->outlet, list, count);
+		sample_output_tee(&n->sink, list, count);
 	return 0;
 }
 
-/* ---- control ----------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
-/* One daemon of a name: the second must not take the socket of the first. */
+/* One daemon per name: a second one must not take the socket of the first. */
 static int take_lock(struct node *n, const char *uri, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s.lock", uri + strlen("ipc://"));
@@ -135,35 +134,34 @@ static int take_lock(struct node *n, const char *uri, struct strbuf *why)
 	if (n->lock >= 0 && flock(n->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	int r = -errno;
-	strbuf_addf(why,
-		    r == -EWOULDBLOCK ? "another node daemon holds '%s'; --name tells them apart"
-				      : "cannot lock '%s'",
-		    path);
-	return r;
+	return strbuf_fail(why, r,
+			   r == -EWOULDBLOCK
+				   ? "another node daemon holds '%s'; give each its own --name"
+				   : "cannot lock '%s'",
+			   path);
 }
 
-/* The node's own key may configure it, and those that were named. */
+/* The node's own key and those of --allow may configure it. */
 static int read_keys(struct node *n, struct link_keys *ret, struct strbuf *why)
 {
 	const struct node_settings *s = &n->settings;
 	struct keyring *k = &n->control_keys;
 	size_t count = 0;
 
-	if (!s->keys) {
-		strbuf_addf(why, "'%s' needs the node's keys: --keys FILE", s->control);
-		return -EINVAL;
-	}
+	if (!s->keys)
+		return strbuf_fail(why, -EINVAL, "'%s' needs the node's keys: --keys FILE",
+				   s->control);
 	int r = keyring_own(k, s->keys, why);
 	for (size_t i = 0; r == 0 && i < s->allow.count; i++)
-		if (!key_is_good(s->allow.words[i]))
-			r = keyring_allow(k, s->allow.words[i], why);
+		if (!key_is_good(s->allow.names[i]))
+			r = keyring_allow(k, s->allow.names[i], why);
 	if (r < 0)
 		return r;
 	n->allowed = xcalloc(s->allow.count + k->count + 1, sizeof(*n->allowed));
 	n->allowed[count++] = k->public;
 	for (size_t i = 0; i < s->allow.count; i++)
-		if (key_is_good(s->allow.words[i]))
-			n->allowed[count++] = s->allow.words[i];
+		if (key_is_good(s->allow.names[i]))
+			n->allowed[count++] = s->allow.names[i];
 	for (size_t i = 0; i < k->count; i++)
 		n->allowed[count++] = k->allowed[i];
 	*ret = (struct link_keys){.secret = k->secret,
@@ -191,7 +189,7 @@ static int open_control(struct node *n, struct node_control_options *o, struct s
 	}
 	if (r == 0)
 		r = node_control_open(&n->control, o, why);
-	o->keys = NULL; /* they were read for opening only */
+	o->keys = NULL; /* needed for opening only */
 	return r;
 }
 
@@ -207,7 +205,7 @@ int node_open_control(struct node *n,
 
 	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
 		others = others || s->wires[i].control;
-	/* an address that was asked for must be had; the usual one is there where it can be */
+	/* an address that was given must work, the default one need not */
 	bool asked = (s->control && *s->control) || others;
 	if (n->o->once || (!s->control && !others))
 		return 0;
@@ -222,16 +220,15 @@ int node_open_control(struct node *n,
 	return r;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------
- */
+/* ---- status ---- */
 
-void node_tell(struct node *n)
+void node_notify(struct node *n)
 {
 	uint64_t now = clock_boottime_ns();
 
-	if (now < n->next_tell_ns)
+	if (now < n->next_notify_ns)
 		return;
-	n->next_tell_ns = now + TELL_NS;
+	n->next_notify_ns = now + NOTIFY_NS;
 	size_t jobs = n->jobs ? cgroup_jobs_count(n->jobs) : 0;
 	_cleanup_free_ char *text =
 		xasprintf("STATUS=%zu %s, %llu ended, %llu %s sent, %llu lost", jobs,

@@ -1,15 +1,12 @@
 /*
- * The processes of all jobs; see node_processes.h. A process that was in the list before is taken
- * for the same one; since a number may be used again, all are looked at anew now and then.
+ * The processes of all jobs; see node_processes.h. A pid that was in the list before is taken for
+ * the same process; since a pid may be reused, all are examined again now and then.
  */
 #include "node/node_processes.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/clock.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 
 #define LOOK_AGAIN 16 /* updates */
 
@@ -20,19 +17,13 @@ static int by_pid(const void *a, const void *b)
 
 static bool look(const struct node_processes *p, pid_t pid, struct job_process *ret)
 {
-	char path[512], text[1024];
-	struct proc_stat st;
+	struct process_stat stat = {0};
+	const uint64_t *f = stat.st.f;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/stat", p->root, (int)pid);
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	if (n <= 0 || !clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
-	    st.f[STAT_STATE] == 'Z' || st.f[STAT_STATE] == 'X')
+	if (!process_stat_read(p->root, pid, &stat) || f[STAT_STATE] == 'Z' || f[STAT_STATE] == 'X')
 		return false;
-	*ret = (struct job_process){.pid = pid,
-				    .ppid = (int)st.f[STAT_PPID],
-				    .starttime = st.f[STAT_STARTTIME],
-				    .rank = -1};
+	*ret = (struct job_process){
+		.pid = pid, .ppid = (int)f[STAT_PPID], .starttime = f[STAT_STARTTIME], .rank = -1};
 	return true;
 }
 
@@ -58,7 +49,7 @@ static void take(void *user, pid_t pid)
 void node_processes_update(struct node_processes *p, struct cgroup_jobs *jobs)
 {
 	struct job_processes *w = &p->watch;
-	size_t kept = 0;
+	size_t left = 0;
 
 	if (p->before_cap < w->count) {
 		p->before_cap = w->cap;
@@ -76,12 +67,12 @@ void node_processes_update(struct node_processes *p, struct cgroup_jobs *jobs)
 	}
 	if (w->count)
 		qsort(w->list, w->count, sizeof(*w->list), by_pid);
-	/* one that moved from job to job while we looked is there once */
+	/* list a process that moved from job to job meanwhile only once */
 	for (size_t i = 0; i < w->count; i++)
-		if (!kept || w->list[kept - 1].pid != w->list[i].pid)
-			w->list[kept++] = w->list[i];
-	w->count = kept;
-	w->found_any |= kept > 0;
+		if (!left || w->list[left - 1].pid != w->list[i].pid)
+			w->list[left++] = w->list[i];
+	w->count = left;
+	w->found_any |= left > 0;
 }
 
 void node_processes_release(struct node_processes *p)

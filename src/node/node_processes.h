@@ -1,21 +1,18 @@
-/* The processes of all jobs of a node as one list, for sources that look at each of them. */
-#ifndef PL_NODE_NODE_PROCESSES_H
-#define PL_NODE_NODE_PROCESSES_H
+/* The processes of all jobs of a node in one list, for sources that sample single processes. */
+#pragma once
 
 #include "jobs/discovery/cgroup_jobs.h"
 #include "jobs/discovery/job_processes.h"
 
 struct node_processes {
-	struct job_processes watch; /* without a finder: the list is kept here */
+	struct job_processes watch; /* the list is filled here, not by a finder */
 	struct job_process *before;
 	size_t before_count, before_cap;
 	unsigned updates;
 	const char *root;
-	const struct job *job; /* being looked at */
+	const struct job *job; /* being examined */
 };
 
-/* Who is in the jobs' groups now. */
+/* Updates the list from the cgroups of the jobs. */
 void node_processes_update(struct node_processes *p, struct cgroup_jobs *jobs);
 void node_processes_release(struct node_processes *p);
-
-#endif

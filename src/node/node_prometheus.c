@@ -1,4 +1,4 @@
-/* The node's newest values for Prometheus: an outlet that keeps them for whoever asks. */
+/* The newest values of a node for Prometheus: a sample output that serves them over HTTP. */
 #include <string.h>
 
 #include "core/clock.h"
@@ -7,7 +7,7 @@
 
 struct shown {
 	char *node;
-	struct openmetrics *exposition;
+	struct openmetrics *metrics;
 	struct endpoint *endpoint;
 	char **sources;
 	size_t source_count, source_cap;
@@ -29,7 +29,7 @@ static void add_reading(void *user, unsigned source, struct sample_set *set)
 {
 	struct shown *s = user;
 
-	openmetrics_take(s->exposition, s->node, s->sources[source], set,
+	openmetrics_take(s->metrics, s->node, s->sources[source], set,
 			 ((int64_t)set->time_ns + s->offset_ns) / 1000);
 }
 
@@ -65,7 +65,7 @@ static int end(void *user, const char *reason)
 	(void)reason;
 	(void)restart(s, NULL);
 	http_server_close(s->endpoint);
-	openmetrics_free(s->exposition);
+	openmetrics_free(s->metrics);
 	free(s->sources);
 	free(s->node);
 	free(s);
@@ -76,10 +76,10 @@ int node_open_prometheus(const struct node *n, struct sample_output *ret, struct
 {
 	struct shown *s = xcalloc(1, sizeof(*s));
 
-	s->exposition = openmetrics_new(0);
+	s->metrics = openmetrics_new(0);
 	s->node = xstrdup(n->settings.name);
 	s->offset_ns = clock_realtime_us() * 1000 - (int64_t)clock_boottime_ns();
-	int r = http_server_open(&s->endpoint, n->settings.prometheus, s->exposition, why);
+	int r = http_server_open(&s->endpoint, n->settings.prometheus, s->metrics, why);
 	if (r < 0) {
 		(void)end(s, NULL);
 		return r;

@@ -6,17 +6,18 @@
 #include "node/node_internal.h"
 #include "sources/source.h"
 
-#define NODE_PROTOCOL(symbol) extern const struct node_protocol node_protocol_##symbol;
+#define NODE_PROTOCOL(symbol, ...) extern const struct node_protocol node_protocol_##symbol;
 #include "node/node_protocols.def"
 #undef NODE_PROTOCOL
 
 const struct node_protocol *const node_protocols[] = {
-#define NODE_PROTOCOL(symbol) &node_protocol_##symbol,
+#define NODE_PROTOCOL(symbol, ...) &node_protocol_##symbol,
 #include "node/node_protocols.def"
 #undef NODE_PROTOCOL
 	NULL,
 };
-_Static_assert(ARRAY_SIZE(node_protocols) <= NODE_PROTOCOLS_MAX + 1, "wires have no room for them");
+_Static_assert(ARRAY_SIZE(node_protocols) <= NODE_PROTOCOLS_MAX + 1,
+	       "too many protocols for node_settings.wires");
 
 const struct node_protocol *node_protocol_find(const char *name)
 {
@@ -44,15 +45,15 @@ void node_count_events(const struct node_settings *s, const char *events, struct
 {
 	static const char counters[] = "job_counters";
 	_cleanup_strbuf_ struct strbuf now = STRBUF_INIT;
-	struct node_list l = {0};
+	struct name_list l = {0};
 
 	node_sources_text(s, &now);
 	(void)node_list_parse(&l, now.buf); /* as many as there were */
 	for (size_t i = 0; i < l.count; i++)
-		if (!str_prefix(l.words[i], counters) ||
-		    !strchr("=@", l.words[i][strlen(counters)]))
-			node_list_append(out, l.words[i]);
-	node_list_release(&l);
+		if (!str_prefix(l.names[i], counters) ||
+		    !strchr("=@", l.names[i][strlen(counters)]))
+			node_list_append(out, l.names[i]);
+	name_list_release(&l);
 	for (const struct source *const *p = sources; *p && !s->source_count; p++)
 		if ((*p)->open && node_samples(s, (*p)->name))
 			node_list_append(out, (*p)->name);

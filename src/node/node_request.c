@@ -19,7 +19,7 @@ static bool take_text(const struct value *v, const char *key, const char **ret, 
 	*ret = one->kind == VALUE_STR && strlen(one->str.data) == one->str.size ? one->str.data
 										: NULL;
 	if (!*ret)
-		strbuf_addf(why, "%s is no text", key);
+		strbuf_addf(why, "%s is not a text", key);
 	return *ret != NULL;
 }
 
@@ -37,8 +37,7 @@ int node_request_read(struct node_request *ret, const void *p, size_t n, struct 
 	    !is_request(ret->value)) {
 		node_request_release(ret);
 		strbuf_reset(why);
-		strbuf_addstr(why, "this is no request to configure a node");
-		return -EBADMSG;
+		return strbuf_fail(why, -EBADMSG, "not a request to configure a node");
 	}
 	if (take_text(ret->value, "period", &ret->change.period, why) &&
 	    take_text(ret->value, "metrics", &ret->change.metrics, why) &&
@@ -50,16 +49,16 @@ int node_request_read(struct node_request *ret, const void *p, size_t n, struct 
 
 void node_request_write(const struct node_change *c, struct strbuf *out)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
-	jsonw_begin_object(&j, NULL);
-	jsonw_i64(&j, "configure", 1);
+	json_begin_object(&j, NULL);
+	json_i64(&j, "configure", 1);
 	if (c->period)
-		jsonw_str(&j, "period", c->period);
+		json_str(&j, "period", c->period);
 	if (c->metrics)
-		jsonw_str(&j, "metrics", c->metrics);
+		json_str(&j, "metrics", c->metrics);
 	if (c->sources)
-		jsonw_str(&j, "sources", c->sources);
-	jsonw_end_object(&j);
+		json_str(&j, "sources", c->sources);
+	json_end_object(&j);
 	strbuf_add(out, j.out.buf, j.out.len);
 }

@@ -1,6 +1,6 @@
 /*
- * The rights of the node daemon: what needs more than its sources do is opened first, then all
- * capabilities but theirs are given up for good.
+ * The capabilities of the node daemon: it opens first what needs more than its sources, then drops
+ * all capabilities that they do not need.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,6 @@ bool node_names_source(const struct node_settings *s, const char *name)
 	return false;
 }
 
-/* Is a source among those that are sampled: named, or by default? */
 bool node_samples(const struct node_settings *s, const char *name)
 {
 	const struct source *source = source_find(name);
@@ -33,7 +32,7 @@ bool node_samples(const struct node_settings *s, const char *name)
 	return source && !source->on_request && !source->needs_job;
 }
 
-/* Is "NAME=OPTION", with anything behind it, what a source is sampled with now? */
+/* Is a source sampled with this "NAME=OPTION" now? Anything may follow. */
 static bool is_in_force(const struct node_settings *s, const char *word)
 {
 	for (size_t i = 0; i < s->source_count; i++) {
@@ -56,16 +55,16 @@ int node_check_sources(const struct node_settings *s, const char *words, struct 
 		const struct source *source = source_find(name);
 		if (!source || !source->runs_option || is_in_force(s, begin))
 			continue;
-		strbuf_addf(why,
-			    "what '%s' runs or loads is not chosen while the daemon runs: put "
-			    "'%s=...' into its configuration file",
-			    name, name);
-		return -EPERM;
+		return strbuf_fail(
+			why, -EPERM,
+			"'%s' would run another program or library, which a request may not "
+			"choose: put '%s=...' into the configuration file of the daemon",
+			name, name);
 	}
 	return 0;
 }
 
-/* What a source needs that not everybody may. */
+/* The capabilities that the sources need. */
 static uint64_t wanted_privileges(const struct node_settings *s)
 {
 	static const struct {
@@ -95,7 +94,7 @@ static uint64_t wanted_privileges(const struct node_settings *s)
 	return set;
 }
 
-/* Rights for it are needed here alone: what is loaded stays. */
+/* Loading needs capabilities, what is loaded does not. */
 static void open_bpf(struct node *n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -103,7 +102,7 @@ static void open_bpf(struct node *n)
 	if (!n->settings.bpf || *n->o->root || !node_samples(&n->settings, "job_tasks"))
 		return;
 	if (exits_bpf_open(&n->bpf, &why) < 0)
-		log_info("exit records go by forks and groups, not by BPF: %s", why.buf);
+		log_info("exit records are matched by forks and cgroups, not by BPF: %s", why.buf);
 }
 
 int node_drop_rights(struct node *n)
@@ -114,7 +113,7 @@ int node_drop_rights(struct node *n)
 	int r = privileges_keep(wanted_privileges(&n->settings));
 
 	if (r < 0) {
-		log_error("cannot give up capabilities: %s", strerror(-r));
+		log_error("cannot drop capabilities: %s", strerror(-r));
 		return r;
 	}
 	privileges_text(privileges_held(), &kept);

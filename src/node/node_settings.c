@@ -2,29 +2,21 @@
 #include "node/node_settings.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "node/node_protocol.h"
 #include "sources/source.h"
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ---- */
 
-void node_list_release(struct node_list *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		free(l->words[i]);
-	free(l->words);
-	*l = (struct node_list){0};
-}
-
-/* Blanks separate; a backslash in front of one makes it part of the word. */
-int node_list_parse(struct node_list *ret, const char *text)
+/* Words are separated by blanks; a backslash makes a blank part of a word. */
+int node_list_parse(struct name_list *ret, const char *text)
 {
 	size_t cap = 0;
 
-	*ret = (struct node_list){0};
+	*ret = (struct name_list){0};
 	for (const char *p = text + strspn(text, " \t\n"); *p; p += strspn(p, " \t\n")) {
 		_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
 
@@ -34,11 +26,11 @@ int node_list_parse(struct node_list *ret, const char *text)
 			strbuf_addch(&word, *p);
 		}
 		if (ret->count == NODE_LIST_MAX) {
-			node_list_release(ret);
+			name_list_release(ret);
 			return -E2BIG;
 		}
-		GROW(ret->words, ret->count, cap);
-		ret->words[ret->count++] = strbuf_take(&word);
+		GROW(ret->names, ret->count, cap);
+		ret->names[ret->count++] = strbuf_take(&word);
 	}
 	return 0;
 }
@@ -58,21 +50,14 @@ void node_list_add(struct config *c, enum setting_id id, const char *word, const
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	/* the first flag takes the place of what files say */
+	/* the first flag replaces the value of the files */
 	if (str_prefix(c->origin[id], "flag"))
 		strbuf_addstr(&text, config_get(c, id));
 	node_list_append(&text, word);
 	config_set(c, id, text.buf, origin);
 }
 
-/* ---- single values ----------------------------------------------------------------------------
- */
-
-static int wrong(struct strbuf *why, enum setting_id id, const char *wants, const char *value)
-{
-	strbuf_addf(why, "%s is %s, not '%s'", settings[id].name, wants, value);
-	return -EINVAL;
-}
+/* ---- single values ---- */
 
 static char *text_of(const struct config *c, enum setting_id id)
 {
@@ -81,49 +66,40 @@ static char *text_of(const struct config *c, enum setting_id id)
 	return *v ? xstrdup(v) : NULL;
 }
 
-static int read_time(const struct config *c, enum setting_id id, uint64_t least, uint64_t *ret,
-		     struct strbuf *why)
+static int read_time(const struct config *c, enum setting_id id, void *ret, struct strbuf *why)
 {
 	const char *v = config_get(c, id);
 	uint64_t ns;
 
-	if (parse_duration_ns(v, &ns) < 0 || ns < least || ns > NODE_PERIOD_MAX_NS)
-		return wrong(why, id, "a time from 10ms to 1d, such as 500ms or 5s", v);
-	*ret = ns;
+	if (parse_duration_ns(v, &ns) < 0 || ns < NODE_PERIOD_MIN_NS || ns > NODE_PERIOD_MAX_NS)
+		return config_bad_value(c, id, "a time from 10ms to 1d, such as 500ms or 5s", why);
+	*(uint64_t *)ret = ns;
 	return 0;
 }
 
-static int read_flag(const struct config *c, enum setting_id id, bool *ret, struct strbuf *why)
+static int read_flag(const struct config *c, enum setting_id id, void *ret, struct strbuf *why)
 {
 	const char *v = config_get(c, id);
 	bool yes = !strcmp(v, "yes") || !strcmp(v, "true") || !strcmp(v, "1");
 
 	if (!yes && *v && strcmp(v, "no") != 0 && strcmp(v, "false") != 0 && strcmp(v, "0") != 0)
-		return wrong(why, id, "yes or no", v);
-	*ret = yes;
+		return config_bad_value(c, id, "yes or no", why);
+	*(bool *)ret = yes;
 	return 0;
 }
 
-/* "64K", "256M", "2G", a bare number is bytes. */
-static int read_size(const struct config *c, enum setting_id id, uint64_t *ret, struct strbuf *why)
+static int read_size(const struct config *c, enum setting_id id, void *ret, struct strbuf *why)
 {
-	static const char units[] = "KMGT";
 	const char *v = config_get(c, id);
-	_cleanup_free_ char *number = xstrdup(v);
-	size_t n = strlen(number);
-	const char *unit = n ? strchr(units, number[n - 1]) : NULL;
 	uint64_t size;
 
-	if (unit)
-		number[n - 1] = 0;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (parse_u64(number, &size) < 0 || size > UINT64_MAX >> shift || size << shift < 65536)
-		return wrong(why, id, "a size of 64K or more, such as 256M or 2G", v);
-	*ret = size << shift;
+	if (parse_size(v, &size) < 0 || size < 65536)
+		return config_bad_value(c, id, "a size of 64K or more, such as 256M or 2G", why);
+	*(uint64_t *)ret = size;
 	return 0;
 }
 
-static int read_share(const struct config *c, enum setting_id id, double *ret, struct strbuf *why)
+static int read_share(const struct config *c, enum setting_id id, void *ret, struct strbuf *why)
 {
 	const char *v = config_get(c, id);
 	char *end;
@@ -134,22 +110,20 @@ static int read_share(const struct config *c, enum setting_id id, double *ret, s
 		end++;
 	}
 	if (end == v || *end || !(share >= 0 && share <= 1))
-		return wrong(why, id, "a share of one CPU such as 5%, 0 for any", v);
-	*ret = share;
+		return config_bad_value(c, id, "a share of one CPU such as 5%, 0 for any", why);
+	*(double *)ret = share;
 	return 0;
 }
 
-static int read_list(const struct config *c, enum setting_id id, struct node_list *ret,
-		     struct strbuf *why)
+static int read_list(const struct config *c, enum setting_id id, void *ret, struct strbuf *why)
 {
 	if (node_list_parse(ret, config_get(c, id)) == 0)
 		return 0;
-	strbuf_addf(why, "%s has more than %d words", settings[id].name, NODE_LIST_MAX);
-	return -EINVAL;
+	return strbuf_fail(why, -EINVAL, "%s has more than %d words", settings[id].name,
+			   NODE_LIST_MAX);
 }
 
-/* ---- sources ----------------------------------------------------------------------------------
- */
+/* ---- sources ---- */
 
 int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why)
 {
@@ -163,12 +137,11 @@ int node_source_parse(struct sampler_source *ret, const char *text, struct strbu
 		sources_add_near(name, why);
 		return -EINVAL;
 	}
-	/* an option may hold the sign, too: only a time behind the last one is a period */
+	/* an option may contain @, too: only a time behind the last one is a period */
 	if (at && (parse_duration_ns(at + 1, &ns) < 0 || ns < NODE_PERIOD_MIN_NS ||
-		   ns > NODE_PERIOD_MAX_NS)) {
-		strbuf_addf(why, "'%s' is no period of %s, such as 30s", at + 1, name);
-		return -EINVAL;
-	}
+		   ns > NODE_PERIOD_MAX_NS))
+		return strbuf_fail(why, -EINVAL, "invalid period '%s' of %s; write for example 30s",
+				   at + 1, name);
 	*ret = (struct sampler_source){
 		.name = at ? xstrndup(text, (size_t)(at - text)) : xstrdup(text), .period_ns = ns};
 	return 0;
@@ -176,7 +149,7 @@ int node_source_parse(struct sampler_source *ret, const char *text, struct strbu
 
 static int read_sources(struct node_settings *s, const struct config *c, struct strbuf *why)
 {
-	struct node_list l;
+	struct name_list l;
 	int r = read_list(c, SETTING_NODE_SOURCES, &l, why);
 
 	for (size_t i = 0; r == 0 && i < l.count; i++) {
@@ -185,10 +158,10 @@ static int read_sources(struct node_settings *s, const struct config *c, struct 
 			r = -EINVAL;
 			break;
 		}
-		r = node_source_parse(&s->sources[s->source_count], l.words[i], why);
+		r = node_source_parse(&s->sources[s->source_count], l.names[i], why);
 		s->source_count += r == 0;
 	}
-	node_list_release(&l);
+	name_list_release(&l);
 	return r;
 }
 
@@ -202,24 +175,23 @@ void node_sources_text(const struct node_settings *s, struct strbuf *out)
 	}
 }
 
-/* ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 static char *host_name(const struct config *c)
 {
 	char host[256] = "";
-	char *said = text_of(c, SETTING_NODE_NAME);
+	char *name = text_of(c, SETTING_NODE_NAME);
 
-	if (said)
-		return said;
+	if (name)
+		return name;
 	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
 		return xstrdup("localhost");
 	return xstrdup(host);
 }
 
-/* Does a rule mean any metric that there is? Those of sources that know theirs only when they are
- * open are taken by the source's name. */
-static bool means_something(const struct metric_filter_rule *r)
+/* Does a rule match any metric? A source that knows its metrics only when it is open is matched by
+ * its name. */
+static bool matches_any(const struct metric_filter_rule *r)
 {
 	const struct metric_filter one = {.rules = (struct metric_filter_rule *)r, .count = 1};
 
@@ -237,7 +209,7 @@ static bool means_something(const struct metric_filter_rule *r)
 	return false;
 }
 
-/* "; did you mean process.rss" of what sources have. */
+/* Adds "; did you mean process.rss" with similar metrics. */
 static void add_near(const char *word, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
@@ -246,7 +218,7 @@ static void add_near(const char *word, struct strbuf *why)
 	if (near.len)
 		strbuf_addf(why, "; did you mean %s?", near.buf);
 	else
-		strbuf_addstr(why, "; `plimsoll sources` shows what there is");
+		strbuf_addstr(why, "; `plimsoll sources` lists them");
 }
 
 int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct strbuf *why)
@@ -254,7 +226,7 @@ int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct st
 	int r = metric_filter_parse(ret, text, why);
 
 	for (size_t i = 0; r == 0 && i < ret->count; i++) {
-		if (means_something(&ret->rules[i]))
+		if (matches_any(&ret->rules[i]))
 			continue;
 		strbuf_addf(why, "there is no metric '%s'", ret->rules[i].pattern);
 		add_near(ret->rules[i].pattern, why);
@@ -263,35 +235,33 @@ int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct st
 	return r;
 }
 
-/* ---- is anything left? ------------------------------------------------------------------------
- */
+/* ---- is anything sent? ---- */
 
-struct cached_file {
+struct selection {
 	const struct node_settings *s;
 	const char *source;
 };
 
-static bool is_kept(void *user, const char *name)
+static bool is_selected(void *user, const char *name)
 {
-	const struct cached_file *k = user;
+	const struct selection *k = user;
 	const struct sample_metric one = {.name = name};
 
 	return metric_filter_has(&k->s->metrics, k->source, &one, 1);
 }
 
-/* Is any metric of these wanted, and of those that can be sent? */
+/* Is any of these metrics selected, and can it be sent? */
 static bool leaves(const struct node_settings *s, const char *source,
 		   const struct sample_metric *list, size_t count)
 {
 	const struct node_protocol *only = node_only_protocol(s);
-	struct cached_file k = {s, source};
+	struct selection k = {s, source};
 
-	return only ? only->leaves(source, list, count, is_kept, &k)
+	return only ? only->leaves(source, list, count, is_selected, &k)
 		    : metric_filter_has(&s->metrics, source, list, count);
 }
 
-/* The metrics of a source that counts events are those; which ones it has by itself only it knows.
- */
+/* The metrics of a source that counts events are its events; only the source knows its defaults. */
 static bool events_leave(const struct node_settings *s, const struct source *source,
 			 const char *events)
 {
@@ -323,7 +293,7 @@ static bool source_leaves(const struct node_settings *s, const char *text)
 	return events_leave(s, source, text[strlen(name)] ? text + strlen(name) + 1 : NULL);
 }
 
-/* Is the source sampled that metrics under a protocol's own names are of? */
+/* Is the source of metrics under a protocol's own names sampled? */
 static bool names_leave(const struct node_settings *s)
 {
 	for (size_t p = 0; node_protocols[p]; p++) {
@@ -338,7 +308,7 @@ static bool names_leave(const struct node_settings *s)
 	return false;
 }
 
-/* Nobody wants a node that goes on for ever and sends nothing. */
+/* Refuses settings by which the node would run and send nothing. */
 static int check_leaves(const struct node_settings *s, struct strbuf *why)
 {
 	const struct node_protocol *only = node_only_protocol(s);
@@ -356,14 +326,55 @@ static int check_leaves(const struct node_settings *s, struct strbuf *why)
 			return 0;
 	node_sources_text(s, &names);
 	strbuf_addf(why, "nothing would be sent: %s%s ", only ? only->name : "",
-		    only ? "'s records have no field for" : "there is none of");
+		    only ? "'s records have no field for" : "nothing matches");
 	if (s->metrics.count)
 		strbuf_addf(why, "the metrics '%s' of ", s->metrics_text);
 	if (names.len)
 		strbuf_addf(why, "the sources '%s'", names.buf);
 	else
-		strbuf_addstr(why, "the sources that are sampled by default");
+		strbuf_addstr(why, "the sources sampled by default");
 	return -EINVAL;
+}
+
+/* Settings with one value, and where it goes; lists are owned. */
+static const struct {
+	enum setting_id id;
+	int (*read)(const struct config *c, enum setting_id id, void *ret, struct strbuf *why);
+	size_t at;
+} values[] = {
+#define TO(field) offsetof(struct node_settings, field)
+	{SETTING_NODE_PERIOD, read_time, TO(period_ns)},
+	{SETTING_NODE_BATCH, read_time, TO(batch_ns)},
+	{SETTING_NODE_SPOOL_LIMIT, read_size, TO(spool_limit)},
+	{SETTING_NODE_INSECURE, read_flag, TO(insecure)},
+	{SETTING_NODE_CONTAINERS, read_flag, TO(containers)},
+	{SETTING_NODE_PER_PROCESS, read_flag, TO(per_process)},
+	{SETTING_NODE_BPF, read_flag, TO(bpf)},
+	{SETTING_NODE_BUDGET, read_share, TO(budget)},
+	{SETTING_NODE_CGROUP_ROOTS, read_list, TO(roots)},
+	{SETTING_NODE_GROUPS, read_list, TO(groups)},
+	{SETTING_NODE_PATTERNS, read_list, TO(patterns)},
+	{SETTING_NODE_JOBS, read_list, TO(jobs)},
+	{SETTING_NODE_ALLOW, read_list, TO(allow)},
+};
+
+/* Settings that are texts. */
+static const struct {
+	enum setting_id id;
+	size_t at;
+} texts[] = {
+	{SETTING_NODE_CONNECT, TO(connect)},
+	{SETTING_NODE_OUTPUT, TO(output)},
+	{SETTING_NODE_PROMETHEUS, TO(prometheus)},
+	{SETTING_NODE_SPOOL, TO(spool)},
+	{SETTING_NODE_KEYS, TO(keys)},
+	{SETTING_NODE_SERVER_KEY, TO(server_key)},
+#undef TO
+};
+
+static void *place(struct node_settings *s, size_t at)
+{
+	return (char *)s + at;
 }
 
 static int read_texts(struct node_settings *s, const struct config *c, struct strbuf *why)
@@ -372,19 +383,15 @@ static int read_texts(struct node_settings *s, const struct config *c, struct st
 
 	s->name = host_name(c);
 	if (strlen(s->name) > 255)
-		return wrong(why, SETTING_NODE_NAME, "a name of at most 255 bytes", s->name);
-	s->connect = text_of(c, SETTING_NODE_CONNECT);
-	s->output = text_of(c, SETTING_NODE_OUTPUT);
+		return config_bad_value(c, SETTING_NODE_NAME, "a name of at most 255 bytes", why);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		*(char **)place(s, texts[i].at) = text_of(c, texts[i].id);
 	for (size_t i = 0; node_protocols[i]; i++)
 		s->wires[i] =
 			(struct node_wire){.address = text_of(c, node_protocols[i]->address),
 					   .control = text_of(c, node_protocols[i]->control),
 					   .names = text_of(c, node_protocols[i]->named_metrics)};
 	s->control = strcmp(control, "off") != 0 ? xstrdup(control) : NULL;
-	s->prometheus = text_of(c, SETTING_NODE_PROMETHEUS);
-	s->spool = text_of(c, SETTING_NODE_SPOOL);
-	s->keys = text_of(c, SETTING_NODE_KEYS);
-	s->server_key = text_of(c, SETTING_NODE_SERVER_KEY);
 	s->metrics_text = xstrdup(config_get(c, SETTING_NODE_METRICS));
 	return sampled_metrics_parse(&s->metrics, s->metrics_text, why);
 }
@@ -393,32 +400,8 @@ static int read_all(struct node_settings *s, const struct config *c, struct strb
 {
 	int r = read_texts(s, c, why);
 
-	if (r == 0)
-		r = read_time(c, SETTING_NODE_PERIOD, NODE_PERIOD_MIN_NS, &s->period_ns, why);
-	if (r == 0)
-		r = read_time(c, SETTING_NODE_BATCH, NODE_PERIOD_MIN_NS, &s->batch_ns, why);
-	if (r == 0)
-		r = read_size(c, SETTING_NODE_SPOOL_LIMIT, &s->spool_limit, why);
-	if (r == 0)
-		r = read_flag(c, SETTING_NODE_INSECURE, &s->insecure, why);
-	if (r == 0)
-		r = read_flag(c, SETTING_NODE_CONTAINERS, &s->containers, why);
-	if (r == 0)
-		r = read_flag(c, SETTING_NODE_PER_PROCESS, &s->per_process, why);
-	if (r == 0)
-		r = read_flag(c, SETTING_NODE_BPF, &s->bpf, why);
-	if (r == 0)
-		r = read_share(c, SETTING_NODE_BUDGET, &s->budget, why);
-	if (r == 0)
-		r = read_list(c, SETTING_NODE_CGROUP_ROOTS, &s->roots, why);
-	if (r == 0)
-		r = read_list(c, SETTING_NODE_GROUPS, &s->groups, why);
-	if (r == 0)
-		r = read_list(c, SETTING_NODE_PATTERNS, &s->patterns, why);
-	if (r == 0)
-		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
-	if (r == 0)
-		r = read_list(c, SETTING_NODE_ALLOW, &s->allow, why);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(values); i++)
+		r = values[i].read(c, values[i].id, place(s, values[i].at), why);
 	if (r == 0)
 		r = read_sources(s, c, why);
 	return r == 0 ? check_leaves(s, why) : r;
@@ -435,11 +418,11 @@ int node_settings_read(struct node_settings *ret, const struct config *c, struct
 
 void node_settings_release(struct node_settings *s)
 {
-	char *const texts[] = {s->name,    s->connect, s->output,     s->spool,       s->prometheus,
-			       s->control, s->keys,    s->server_key, s->metrics_text};
-
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		free(texts[i]);
+		free(*(char **)place(s, texts[i].at));
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (values[i].read == read_list)
+			name_list_release(place(s, values[i].at));
 	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++) {
 		free(s->wires[i].address);
 		free(s->wires[i].control);
@@ -447,11 +430,9 @@ void node_settings_release(struct node_settings *s)
 	}
 	for (size_t i = 0; i < s->source_count; i++)
 		free((char *)s->sources[i].name);
-	node_list_release(&s->roots);
-	node_list_release(&s->groups);
-	node_list_release(&s->patterns);
-	node_list_release(&s->jobs);
-	node_list_release(&s->allow);
+	free(s->name);
+	free(s->control);
+	free(s->metrics_text);
 	metric_filter_release(&s->metrics);
 	*s = (struct node_settings){0};
 }

@@ -1,12 +1,11 @@
 /*
- * What a node daemon is to do, checked: read from the settings, of which flags are the topmost. The
- * same reading serves the start, HUP and those who ask for a change, so that nothing half wrong
- * ever comes into force.
+ * The checked settings of a node daemon; flags take precedence over files. The same function serves
+ * the start, SIGHUP and requests for a change, so that invalid settings never come into force.
  */
-#ifndef PL_NODE_NODE_SETTINGS_H
-#define PL_NODE_NODE_SETTINGS_H
+#pragma once
 
 #include "core/config.h"
+#include "core/files/cached_file.h"
 #include "sampler/sampler.h"
 
 #define NODE_SOURCES_MAX 64
@@ -15,17 +14,11 @@
 #define NODE_PERIOD_MIN_NS 10000000ull
 #define NODE_PERIOD_MAX_NS (86400ull * 1000000000ull)
 
-/* Words; each owned. */
-struct node_list {
-	char **words;
-	size_t count;
-};
-
-/* What settings say of one of node_protocols; NULL: nothing. */
+/* The settings of one of node_protocols; NULL: none. */
 struct node_wire {
 	char *address; /* of its collector */
-	char *control; /* where its configuration messages are taken */
-	char *names;   /* metrics that are sent under its names */
+	char *control; /* address for its configuration messages */
+	char *names;   /* metrics to send under its names */
 };
 
 struct node_settings {
@@ -35,32 +28,29 @@ struct node_settings {
 	char *control;          /* "": the usual place; NULL: none */
 	struct node_wire wires[NODE_PROTOCOLS_MAX];
 	char *prometheus, *spool, *keys, *server_key;
-	struct node_list roots, groups, patterns, jobs, allow;
+	struct name_list roots, groups, patterns, jobs, allow;
 	bool containers, per_process, insecure, bpf;
 	double budget;
 	struct sampler_source sources[NODE_SOURCES_MAX]; /* names owned */
 	size_t source_count;
 	struct metric_filter metrics;
-	char *metrics_text; /* as it was said */
+	char *metrics_text; /* as given */
 };
 
-/* -EINVAL with what is wrong, setting and remedy in *why; *ret is then empty. */
+/* -EINVAL with the setting, what is wrong and what is valid in *why; *ret is then empty. */
 int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why);
 void node_settings_release(struct node_settings *s);
-/* One source, NAME[=OPTION][@PERIOD], as it is said on the command line; the name is made. */
+/* One source, NAME[=OPTION][@PERIOD], as on the command line; the name is allocated. */
 int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why);
 /* The sources as a list of such words. */
 void node_sources_text(const struct node_settings *s, struct strbuf *out);
 
-/* Adds a word to a text that is a list, and to a setting that is one. */
+/* Adds a word to a list in a text, and to a setting that is a list. */
 void node_list_append(struct strbuf *out, const char *word);
 void node_list_add(struct config *c, enum setting_id id, const char *word, const char *origin);
 /* The words of such a setting; -E2BIG. */
-int node_list_parse(struct node_list *ret, const char *text);
-void node_list_release(struct node_list *l);
+int node_list_parse(struct name_list *ret, const char *text);
 
-/* A selection of metrics that sources have: -EINVAL and the sentence, with near ones, where one is
- * of none of them. */
+/* Parses a selection of metrics of sources. -EINVAL with a message that names similar ones when a
+ * metric does not exist. */
 int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct strbuf *why);
-
-#endif

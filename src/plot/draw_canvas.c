@@ -1,4 +1,4 @@
-/* Lines, areas and texts on cairo's surfaces and in SVG files; see draw_internal.h. */
+/* Lines, areas and text on cairo surfaces and in SVG files; see draw_internal.h. */
 #include <string.h>
 
 #include "core/text/text.h"
@@ -6,16 +6,15 @@
 
 #define FONT "sans"
 
-/* ---- texts from outside -----------------------------------------------------------------------
- */
+/* ---- texts from outside ---------------------------------------------------------------------- */
 
-/* U+FFFE and U+FFFF are UTF-8, but no characters of XML. */
+/* U+FFFE and U+FFFF are valid UTF-8, but not in XML. */
 static bool no_character(const char *s, size_t n)
 {
 	return n == 3 && !memcmp(s, "\xef\xbf", 2) && (s[2] == '\xbe' || s[2] == '\xbf');
 }
 
-/* What turns the direction of the text around it. */
+/* Characters that change the direction of text. */
 static bool turns(const char *s, size_t n)
 {
 	return n == 3 && !memcmp(s, "\xe2\x80", 2) && (unsigned char)s[2] >= 0xaa &&
@@ -31,7 +30,7 @@ char *shown_text(const char *s, size_t max)
 		size_t k = utf8_sequence(s + i, n - i);
 
 		if (!k && i + 4 > n && s[n])
-			break; /* a character that the limit cuts through */
+			break; /* the limit cuts a character */
 		if (k && (no_character(s + i, k) || turns(s + i, k)))
 			strbuf_addf(&out, "\\u%04x",
 				    (unsigned)(s[i] & 15) << 12 | (unsigned)(s[i + 1] & 63) << 6 |
@@ -61,8 +60,7 @@ static void add_xml(struct strbuf *out, const char *s)
 	}
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void canvas_begin(struct canvas *c, cairo_surface_t *surface, struct strbuf *svg)
 {
@@ -96,10 +94,9 @@ void canvas_group_end(struct canvas *c)
 		strbuf_addstr(c->svg, "</g>\n");
 }
 
-/* ---- shapes -----------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Numbers that SVG readers take, in any locale and as short as the eye can see. */
+/* Independent of the locale, and not more precise than visible. */
 static void add_number(struct strbuf *out, double v)
 {
 	long long hundredths = (long long)round_i64(v * 100);
@@ -201,10 +198,9 @@ void canvas_path(struct canvas *c, const struct spot *spots, size_t count, doubl
 	}
 	set_paint(c, color);
 	cairo_set_line_width(c->cr, width);
-	cairo_new_path(c->cr); /* texts leave the pen where they were */
+	cairo_new_path(c->cr); /* text moves the pen */
 	cairo_set_dash(c->cr, dashed == 1 ? dashes : dots, dashed ? 2 : 0, 0);
-	/* cairo joins all segments of a path at once, which takes a time that grows faster than
-	 * their number */
+	/* cairo joins all segments of a path at once; its time grows faster than their number */
 	for (size_t i = 0; i < count; i++) {
 		cairo_line_to(c->cr, spots[i].x, spots[i].y);
 		if (i % 500 == 499 && i + 1 < count && !dashed) {
@@ -234,8 +230,7 @@ void canvas_area(struct canvas *c, const struct spot *spots, size_t count, struc
 	cairo_fill(c->cr);
 }
 
-/* ---- words --------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static void set_text(struct canvas *c, const char *text, const struct text_style *style)
 {
@@ -270,7 +265,7 @@ double canvas_text_width(struct canvas *c, const char *text, const struct text_s
 	return layout_width(c);
 }
 
-/* The part of a text that fits, with an ellipsis behind it: SVG readers do not cut. */
+/* The part of a text that fits, with an ellipsis: SVG viewers do not cut. */
 static char *fitting(struct canvas *c, const char *text, const struct text_style *style)
 {
 	struct text_style whole = *style;
@@ -299,7 +294,7 @@ static void svg_text(struct canvas *c, double x, double y, const char *text,
 
 	strbuf_addstr(c->svg, "<text");
 	add_attribute(c->svg, "x", x);
-	/* where the letters stand, about */
+	/* approximately the baseline */
 	add_attribute(c->svg, "y", y + style->size * 0.36);
 	add_attribute(c->svg, "font-size", style->size);
 	if (style->bold)

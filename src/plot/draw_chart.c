@@ -1,7 +1,7 @@
 /*
- * One chart: title, axes, lines, legend. The legend is below the lines and covers none of them; of
- * more entries than there is room for it tells how many. Of more lines than an eye can tell apart
- * their extremes, their mean and the highest are drawn.
+ * One chart: title, axes, lines, legend. The legend is below the lines; where it has no room for
+ * all entries it shows the number of the others. Of too many lines the extremes, the mean and the
+ * highest line are drawn.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define TEXT_MAX 400 /* bytes of a title or a label */
 #define LEGEND_ROWS 3
 #define DENSE 3 /* points in a column: more are drawn as a band */
-#define FEW 32  /* columns for each point: fewer points are marked */
+#define FEW 32  /* columns per point: sparser points are marked */
 
 static const unsigned palette[] = {0x2f6db3, 0xd9662b, 0x2e8b57, 0xb5385a, 0x7a5fb0,
 				   0x8c6d31, 0x1f9aa8, 0xc2569c, 0x6b7a1f, 0x5a6472};
@@ -54,7 +54,7 @@ static void find_times(struct chart *k)
 	k->begin = k->p->begin;
 	k->end = k->p->end;
 	for (size_t i = 0; !(k->begin || k->end) && i < k->p->line_count; i++) {
-		const struct curve *c = &k->p->lines[i].points;
+		const struct points *c = &k->p->lines[i].points;
 
 		if (!c->count)
 			continue;
@@ -65,14 +65,14 @@ static void find_times(struct chart *k)
 		k->begin = begin;
 		k->end = end;
 	}
-	/* one moment is in the middle of two seconds */
+	/* a single moment is in the middle of two seconds */
 	if (k->begin == k->end && k->begin) {
 		k->begin -= 1000000;
 		k->end += 1000000;
 	}
 }
 
-/* What the columns of a line span. */
+/* The range of the columns of a line. */
 static void measure(struct line *l, size_t columns)
 {
 	l->low = l->positive = INFINITY;
@@ -130,7 +130,7 @@ static void put_together(struct plot_column *to, const struct plot_column *c)
 	to->mean += (mean - to->mean) / (double)to->count;
 }
 
-/* Thousands of lines: all of them as a band with their mean, and the one that goes highest. */
+/* Too many lines: all as a band with their mean, and the highest one. */
 static void reduce_many(struct chart *k)
 {
 	struct line *all = &k->lines[0], *top = &k->lines[1];
@@ -195,7 +195,7 @@ static struct spot spot_at(const struct chart *k, size_t column, double in, doub
 	};
 }
 
-/* The line itself: every point, or where a column has several its way through their extremes. */
+/* The line through each point; where a column has several, through their extremes. */
 static size_t add_column(const struct chart *k, const struct plot_column *c, size_t i,
 			 struct spot *to)
 {
@@ -217,7 +217,7 @@ struct run {
 	size_t from, to; /* columns, to is not in it */
 };
 
-/* The next stretch of columns that are joined. */
+/* The next range of joined columns. */
 static bool next_run(const struct chart *k, const struct line *l, struct run *r)
 {
 	size_t i = r->to;
@@ -243,7 +243,7 @@ static void draw_run(struct chart *k, const struct line *l, const struct run *r,
 			n += add_column(k, &l->columns[i], i, spots + n);
 	if (n > 1)
 		canvas_path(k->c, spots, n, width, l->color, l->dashed);
-	/* a line says nothing of the time between its points: where they are few they are seen */
+	/* sparse points are marked: the line between them is no measurement */
 	for (size_t i = 0; i < n && (n == 1 || l->points * FEW <= k->columns); i++)
 		canvas_dot(k->c, spots[i].x, spots[i].y, 2.2, l->color);
 }
@@ -253,14 +253,14 @@ static bool is_dense(const struct line *l)
 	return l->ranges || l->points > l->filled * DENSE;
 }
 
-/* Extremes as a band, its edges drawn so that a single peak is seen. */
+/* Extremes as a band; edges make a single peak visible. */
 static void draw_band(struct chart *k, const struct line *l, const struct run *r,
 		      struct spot *spots)
 {
 	struct color light = l->color, edge = l->color;
 	size_t n = 0, half;
 
-	/* of several they lie on top of each other */
+	/* several bands overlap */
 	light.a = k->line_count > 2 ? 0.12 : 0.25;
 	edge.a = k->line_count > 2 ? 0.25 : 0.55;
 	for (size_t i = r->from; i < r->to; i++)
@@ -295,7 +295,7 @@ static void draw_lines(struct chart *k)
 {
 	struct spot *spots = xcalloc(k->columns * 4 + 4, sizeof(*spots));
 
-	/* bands first: no mean is hidden by the band of another */
+	/* bands first, so that they hide no line */
 	for (size_t i = 0; i < k->line_count; i++) {
 		struct run r = {0};
 
@@ -338,7 +338,7 @@ static void find_axis(struct chart *k)
 
 	plot_axis_values(&k->axis, logarithmic ? positive : low, high, k->p->unit, logarithmic,
 			 about);
-	if (k->axis.logarithmic && !(low > 0))
+	if (k->axis.log_place && !(low > 0))
 		plot_axis_add_zero(&k->axis, low < 0);
 }
 
@@ -362,7 +362,7 @@ static void draw_y_axis(struct chart *k)
 	double last = INFINITY;
 
 	canvas_group(k->c, "y-axis", NULL);
-	/* between 0 and the smallest power there is no scale */
+	/* there is no scale between 0 and the smallest power */
 	if (k->axis.zero > 0)
 		canvas_box(k->c, k->left, k->top + k->height * (1 - k->axis.zero), k->width,
 			   k->height * k->axis.zero, RGB(0xf5f6f8));
@@ -372,7 +372,7 @@ static void draw_y_axis(struct chart *k)
 		const struct spot line[] = {{k->left, y}, {k->left + k->width, y}};
 
 		canvas_path(k->c, line, 2, *t->label ? 0.8 : 0.5, *t->label ? GRID : FAINT, 0);
-		/* none on top of another where the chart is low */
+		/* labels of a low chart must not overlap */
 		if (!*t->label || last - y < 11)
 			continue;
 		canvas_text(k->c, k->left - 6, y, t->label, &tick_style);
@@ -409,7 +409,7 @@ static void draw_x_axis(struct chart *k)
 			free_from = x + half + 6;
 		}
 		half = canvas_text_width(k->c, t->date, &style) / 2;
-		/* at the left edge a date moves in */
+		/* at the left edge a date is moved in */
 		double at = x - half < k->x ? k->x : x - half;
 		if (*t->date && at >= date_from && at + 2 * half <= k->x + k->w) {
 			canvas_text(k->c, at, k->top + k->height + 25, t->date, &style);
@@ -433,7 +433,7 @@ struct legend {
 	size_t per_row;
 };
 
-/* Entries below each other in columns of one width. */
+/* Entries in columns of the same width. */
 static void plan_legend(struct chart *k, struct legend *g)
 {
 	double widest = 0, limit = k->w / 2 < 260 ? k->w / 2 : 260;
@@ -444,7 +444,7 @@ static void plan_legend(struct chart *k, struct legend *g)
 
 		widest = w > widest ? w : widest;
 	}
-	/* one line needs no name when the title has it */
+	/* a single line without a label needs no legend */
 	if (k->line_count == 0 || (k->line_count == 1 && !*k->lines[0].label))
 		return;
 	g->entry = (widest < limit ? widest : limit) + SWATCH + 18;
@@ -454,11 +454,11 @@ static void plan_legend(struct chart *k, struct legend *g)
 	g->shown = k->line_count;
 	if (g->rows > rows_max) {
 		g->rows = rows_max;
-		g->shown = rows_max * g->per_row - 1; /* the last place says how many more */
+		g->shown = rows_max * g->per_row - 1; /* the last entry is "and N more" */
 	}
 }
 
-/* Where the legend has an entry: the left end of its swatch. */
+/* The left end of the swatch of an entry. */
 static struct spot legend_place(const struct chart *k, const struct legend *g, double top, size_t i)
 {
 	size_t row = i / g->per_row, column = i % g->per_row;
@@ -492,12 +492,11 @@ static void draw_legend(struct chart *k, const struct legend *g, double top)
 	canvas_group_end(k->c);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-#define HEAD_GAP 12 /* half a label of the values sticks out into it */
+#define HEAD_GAP 12 /* half the height of a value label reaches into it */
 
-/* Title, subtitle and what the values are; the height they take. */
+/* Title, subtitle and label of the values; returns their height. */
 static double draw_head(struct chart *k, bool draw)
 {
 	_cleanup_free_ char *title = shown_text(k->p->title, TEXT_MAX);
@@ -533,14 +532,14 @@ static void draw_no_data(struct chart *k)
 	canvas_text(k->c, k->left + k->width / 2, k->top + k->height / 2, "no data", &style);
 }
 
-/* What is to be drawn and where, but for the left edge; the points that there are. */
+/* Plans everything but the left edge; returns the number of points. */
 static size_t plan_chart(struct chart *k, double columns, struct legend *g)
 {
 	double bottom = 32;
 
 	k->top = k->y + draw_head(k, false);
 	find_times(k);
-	/* about, until the labels of the values are known; then they are only squeezed a little */
+	/* approximate until the width of the value labels is known */
 	k->columns = (size_t)((k->w - 64) * (k->p->line_count > 2 ? columns / 2 : columns)) + 1;
 	if (k->w < 80)
 		k->columns = 16;

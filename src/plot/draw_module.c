@@ -1,7 +1,6 @@
 /* Module "draw": charts as pictures and pages, by cairo and pango. */
 #include <cairo-pdf.h>
 #include <errno.h>
-#include <string.h>
 
 #include "core/module.h"
 #include "plot/draw_internal.h"
@@ -23,7 +22,7 @@ void plots_common_times(const struct plot *plots, size_t count, int64_t *begin, 
 	*begin = *end = 0;
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < plots[i].line_count; k++) {
-			const struct curve *c = &plots[i].lines[k].points;
+			const struct points *c = &plots[i].lines[k].points;
 
 			if (!c->count)
 				continue;
@@ -103,18 +102,11 @@ static int picture(const struct plot *plots, size_t count, enum plot_form form, 
 	if (status == CAIRO_STATUS_SUCCESS)
 		status = cairo_surface_status(s);
 	cairo_surface_destroy(s);
-	if (status != CAIRO_STATUS_SUCCESS) {
-		strbuf_addf(why, "cannot draw: %s", cairo_status_to_string(status));
-		return -EIO;
-	}
+	if (status != CAIRO_STATUS_SUCCESS)
+		return strbuf_fail(why, -EIO, "cannot draw: %s", cairo_status_to_string(status));
 	return 0;
 }
 
 static const struct draw_functions functions = {.picture = picture, .pages = draw_pages};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "draw",
-	.library = "cairo " CAIRO_VERSION_STRING,
-	.functions = &functions,
-};
+PL_MODULE("draw", "cairo " CAIRO_VERSION_STRING, &functions);

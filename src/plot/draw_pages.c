@@ -1,6 +1,6 @@
 /*
- * Pages of A4 with a header, page numbers, plots and text. All is laid out twice: the first time
- * nothing is drawn, to know how many pages there are.
+ * A4 pages with a header, page numbers, plots and text. Everything is laid out twice: the first
+ * time nothing is drawn, only the pages are counted.
  */
 #include <cairo-pdf.h>
 #include <errno.h>
@@ -15,9 +15,9 @@
 #define BOTTOM 788.0
 #define INNER (PAGE_WIDTH - 2 * SIDE)
 #define GAP 14.0
-#define SMALLER 0.78 /* than on a screen: paper is looked at from near */
+#define SMALLER 0.78 /* than on a screen */
 #define ROW 14.5
-#define ENOUGH 170.0 /* for a plot */
+#define ENOUGH 170.0 /* height for a plot */
 #define HEADING 40.0 /* with what is above it */
 #define CELL_GAP 11.0
 
@@ -37,14 +37,12 @@ struct pager {
 	bool draw, open; /* a page is begun */
 	size_t page, total;
 	double y;
-	/* of all plots, so that one moment is at one place in those below each other; found when
-	 * nothing is drawn yet */
+	/* of all plots, so that their time axes are aligned; measured in the first pass */
 	double labels;
 	int64_t begin, end;
 };
 
-/* ---- pages ------------------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static void rule(struct pager *p, double y)
 {
@@ -53,7 +51,7 @@ static void rule(struct pager *p, double y)
 	canvas_path(&p->c, line, 2, 0.7, RULE, 0);
 }
 
-static void draw_frame(struct pager *p)
+static void draw_margins(struct pager *p)
 {
 	struct text_style style = {.size = 9.5, .color = SOFT, .width = INNER};
 	_cleanup_free_ char *header = shown_text(p->header, LINE_MAX_BYTES);
@@ -84,20 +82,19 @@ static void new_page(struct pager *p)
 	p->open = true;
 	p->y = TOP;
 	if (p->draw)
-		draw_frame(p);
+		draw_margins(p);
 }
 
-/* Room for so much, on this page or on the next one. */
+/* Starts a new page where the rest of this one is too small. */
 static void need(struct pager *p, double height)
 {
 	if (!p->open || p->y + height > BOTTOM)
 		new_page(p);
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* '#' before it may be there, two of them make it a smaller one */
+/* With one '#' or none; two make it smaller. */
 static void add_heading(struct pager *p, const char *line)
 {
 	bool small = line[0] == '#' && line[1] == '#';
@@ -154,7 +151,7 @@ static void add_row(struct rows *t, const char *line)
 
 	if (t->count >= ROWS_MAX)
 		return;
-	line += r.head || *line == ' '; /* which hides what a text of the user's begins with */
+	line += r.head || *line == ' '; /* the blank keeps a text of the user from being a head */
 	while (r.count < CELLS_MAX) {
 		size_t n = strcspn(line, "\t");
 		bool right = r.head && *line == '>';
@@ -175,7 +172,7 @@ static struct text_style cell_style(const struct row *r)
 	return (struct text_style){.size = 9.5, .bold = r->head, .color = r->head ? SOFT : INK};
 }
 
-/* As wide as their texts; where that is too much the widest give way. */
+/* As wide as their texts; where that is too much the widest are narrowed. */
 static void set_widths(struct pager *p, struct rows *t)
 {
 	double sum = 0;
@@ -209,7 +206,7 @@ static void draw_row(struct pager *p, const struct rows *t, const struct row *r)
 
 		style.width = t->width[k] - CELL_GAP + 1;
 		style.anchor = t->right[k] ? TEXT_RIGHT : TEXT_LEFT;
-		/* what is cut is as wide as its column */
+		/* text that is cut is as wide as its column */
 		canvas_text(&p->c, t->right[k] ? x + t->width[k] - CELL_GAP : x, p->y + ROW / 2,
 			    r->cells[k], &style);
 		x += t->width[k];
@@ -245,7 +242,7 @@ static void add_text(struct pager *p, const char *text)
 	struct rows table = {0};
 	size_t lines = 0;
 
-	/* behind charts that left room the text goes on */
+	/* text may start below charts that leave room */
 	if (!p->open || p->y + 200 > BOTTOM)
 		new_page(p);
 	else
@@ -268,8 +265,7 @@ static void add_text(struct pager *p, const char *text)
 	add_table(p, &table);
 }
 
-/* ---- plots ------------------------------------------------------------------------------------
- */
+/* ---- plots ----------------------------------------------------------------------------------- */
 
 static void measure_plot(struct pager *p, const struct plot *plot, double width, double height)
 {
@@ -284,7 +280,7 @@ static void measure_plot(struct pager *p, const struct plot *plot, double width,
 	p->end = end > p->end ? end : p->end;
 }
 
-/* Draws it in a place, or before that only measures it. */
+/* Measures a plot in the first pass, draws it in the second. */
 static void add_plot(struct pager *p, const struct plot *from, double x, double w, double h)
 {
 	struct plot plot = *from;
@@ -304,7 +300,7 @@ static void add_plot(struct pager *p, const struct plot *from, double x, double 
 	cairo_restore(p->c.cr);
 }
 
-/* Rows of plots below a heading. All pages have room for one heading and so many rows. */
+/* Rows of plots below a heading. */
 static void add_columns(struct pager *p, const struct plot_page *page)
 {
 	double each = (BOTTOM - TOP - HEADING + GAP) / (double)page->rows;
@@ -325,7 +321,7 @@ static void add_columns(struct pager *p, const struct plot_page *page)
 	}
 }
 
-/* Four share a page; one alone takes what is left of the one before it, where that is enough. */
+/* Several share a page; a single one uses the rest of the page before, where that is enough. */
 static void add_plots(struct pager *p, const struct plot_page *page)
 {
 	size_t rows = page->rows ? page->rows : page->plot_count > 3 ? page->plot_count : 3;
@@ -384,6 +380,5 @@ int draw_pages(const struct plot_page *pages, size_t count, const char *header, 
 	cairo_surface_destroy(s);
 	if (status == CAIRO_STATUS_SUCCESS)
 		return 0;
-	strbuf_addf(why, "cannot draw: %s", cairo_status_to_string(status));
-	return -EIO;
+	return strbuf_fail(why, -EIO, "cannot draw: %s", cairo_status_to_string(status));
 }

@@ -1,4 +1,4 @@
-/* Charts as files: the module "draw" makes the bytes, here they get to the disk. See plot.h. */
+/* Charts as files, drawn by the module "draw"; see plot.h. */
 #include "plot/plot.h"
 
 #include <errno.h>
@@ -9,11 +9,10 @@
 #include "core/files/fs.h"
 #include "core/module.h"
 
-static int finish(int r, const char *path, const struct strbuf *data, struct strbuf *why)
+int plot_write(const char *path, const struct strbuf *data, struct strbuf *why)
 {
-	if (r < 0)
-		return r;
-	r = fs_put_file(path, data->buf, data->len);
+	int r = fs_put_file(path, data->buf, data->len);
+
 	if (r < 0)
 		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-r));
 	return r;
@@ -34,13 +33,8 @@ int plot_pictures(const struct plot *plots, size_t count, enum plot_form form, i
 
 	if (!draw)
 		return -ENOTSUP;
-	return finish(draw->picture(plots, count, form, width, height, &out, why), path, &out, why);
-}
-
-int plot_picture(const struct plot *p, enum plot_form form, int width, int height, const char *path,
-		 struct strbuf *why)
-{
-	return plot_pictures(p, 1, form, width, height, path, why);
+	int r = draw->picture(plots, count, form, width, height, &out, why);
+	return r < 0 ? r : plot_write(path, &out, why);
 }
 
 int plot_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
@@ -75,7 +69,7 @@ void plot_line_figures(const struct plot_line *l, double *ret_mean, double *ret_
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->points.count; i++) {
-		const struct curve_point *p = &l->points.points[i];
+		const struct point *p = &l->points.points[i];
 
 		if (!isfinite(p->value))
 			continue;
@@ -94,11 +88,11 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-#define LOOKED_AT 4096 /* points are enough to tell */
+#define EXAMINED 4096 /* points are enough */
 
 bool plot_log_helps(const struct plot *p)
 {
-	/* bytes that are held are compared with what there is; rates are "bytes/s" */
+	/* used bytes are compared with a capacity; rates are "bytes/s" */
 	static const char *const never[] = {"%", "CPUs", "ratio", "degC", "Hz",
 					    "V", "A",    "rpm",   "bytes"};
 	size_t all = 0, n = 0, seen = 0;
@@ -109,7 +103,7 @@ bool plot_log_helps(const struct plot *p)
 			return false;
 	for (size_t i = 0; i < p->line_count; i++)
 		all += p->lines[i].points.count;
-	size_t every = all / LOOKED_AT + 1;
+	size_t every = all / EXAMINED + 1;
 	_cleanup_free_ double *values = xcalloc(all / every + 1, sizeof(*values));
 	for (size_t i = 0; i < p->line_count; i++)
 		for (size_t k = 0; k < p->lines[i].points.count; k++) {

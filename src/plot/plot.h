@@ -1,34 +1,32 @@
 /*
- * Charts of curves as pictures: SVG, PNG or PDF. A chart is described here without a library; the
- * module "draw" (cairo, pango) draws it. Points are reduced to the extremes in each column of
- * pixels first, so that peaks stay visible and a million points cost little.
+ * Charts as pictures: SVG, PNG or PDF. A chart is described here without a library; the module
+ * "draw" (cairo, pango) draws it. Points are first reduced to the extremes in each column of
+ * pixels: peaks stay visible and a million points cost little.
  *
- * Texts are bytes of anybody's: what cannot be shown is written as \xNN.
+ * Texts may have any bytes: those that cannot be shown are written as \xNN.
  */
-#ifndef PL_PLOT_PLOT_H
-#define PL_PLOT_PLOT_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "samples/series_math.h"
 
-#define PLOT_WIDTH 960 /* of a picture, unless asked for another */
+#define PLOT_WIDTH 960 /* default size of a picture */
 #define PLOT_HEIGHT 420
 #define PLOT_SIZE_MIN 120
 #define PLOT_SIZE_MAX 8192
 
 struct plot_line {
 	const char *label;
-	struct curve points; /* not owned by the drawing; low and high are drawn as a band */
-	bool seldom;         /* not known between its points: no line joins them */
+	struct points points; /* not owned; low and high are drawn as a band */
+	bool seldom;          /* unknown between its points: no line joins them */
 	bool has_mean;
-	double mean; /* over its time, where that is known */
+	double mean; /* over its time */
 };
 
 struct plot {
 	const char *title, *subtitle; /* subtitle NULL: none */
 	const char *y_label;
-	const char *unit; /* as metric_unit_name() says, "/s" behind it for rates: chooses 1,000 or
-			   * 1,024 and the prefix */
+	const char *unit; /* of metric_unit_name(), with "/s" for rates; see core/text/units.h */
 	bool logarithmic;
 	int64_t begin, end; /* us; the time axis, in local time; both 0: from the points */
 	struct plot_line *lines;
@@ -38,18 +36,17 @@ struct plot {
 enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 /*
- * A page of the PDF holds several plots below each other, under a header and above a page number
- * (with columns: as many rows of them as it takes, on this page and the next ones);
- * or text, as many pages as it takes. Text is lines: one that begins with '#' is a heading ("##" a
- * smaller one); lines with tabs are rows of a table with their neighbours, one that begins with '|'
- * its head, in which '>' before a word puts that column to the right; one blank at the begin of a
- * row is not drawn. Others are filled.
+ * A page of the PDF has plots below each other (or in columns, on as many pages as needed), or text
+ * on as many pages as needed. A line of text that begins with '#' is a heading ("##" a smaller
+ * one). Consecutive lines with tabs are rows of a table; one that begins with '|' is its head, in
+ * which '>' before a word aligns the column to the right; a blank at the begin of a row is not
+ * drawn. Other lines are wrapped.
  */
 struct plot_page {
 	const struct plot *plots;
 	size_t plot_count;
-	size_t rows;         /* that share a page; 0: three, or as many as there are */
-	size_t columns;      /* of plots beside each other, a heading above; 0: below each other */
+	size_t rows;         /* per page; 0: three, or as many as there are */
+	size_t columns;      /* plots beside each other, with a heading; 0: below each other */
 	const char *heading; /* with columns only; NULL: none */
 	const char *text;    /* NULL: plots */
 };
@@ -59,31 +56,29 @@ struct draw_functions {
 	 * PDF), into *out. */
 	int (*picture)(const struct plot *plots, size_t count, enum plot_form form, int width,
 		       int height, struct strbuf *out, struct strbuf *why);
-	/* A4 pages; header is one line, foot is put before "page n of m"; front (may be NULL) is
-	 * text for the first page(s). */
+	/* A4 pages; header is one line, foot stands before "page n of m"; front (may be NULL) is
+	 * the text of the first pages. */
 	int (*pages)(const struct plot_page *pages, size_t count, const char *header,
 		     const char *foot, const char *front, struct strbuf *out, struct strbuf *why);
 };
 
-/* Loads the module "draw" and draws; the file is written aside and renamed. A negative errno with
- * the sentence in *why, -ENOTSUP where the module is missing. */
-int plot_picture(const struct plot *p, enum plot_form form, int width, int height, const char *path,
-		 struct strbuf *why);
+/* Loads the module "draw" and draws; the file is replaced when complete. A negative errno with the
+ * reason in *why, -ENOTSUP where the module is missing. */
 int plot_pictures(const struct plot *plots, size_t count, enum plot_form form, int width,
 		  int height, const char *path, struct strbuf *why);
 /* The same for pages, into *out. */
 int plot_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
 	       const char *front, struct strbuf *out, struct strbuf *why);
 
-/* By the end of a file's name: "x.svg", "x.PNG". False when it is none of them. */
+/* Replaces a file; a negative errno with the sentence in *why. */
+int plot_write(const char *path, const struct strbuf *data, struct strbuf *why);
+
+/* The format by the suffix of a file name: "x.svg", "x.PNG". False: no such format. */
 bool plot_form_of(const char *path, enum plot_form *ret);
-/* Does a logarithmic axis show more: all but the smallest tenth of the values above 0 span more
- * than three decades? Never of percentages, ratios, degrees. */
+/* Is a logarithmic axis useful? The values above 0, without the smallest tenth, span more than
+ * three decades. Never for percentages, ratios, degrees. */
 bool plot_log_helps(const struct plot *p);
 /* Is there a value above 0, without which no axis can be logarithmic? */
 bool plot_has_positive(const struct plot *p);
-/* The mean of a line over time, where it is known, else of its points; and the largest of all
- * finite values. NAN when there are none. */
+/* The mean of a line over time, else of its points, and its maximum. NAN without finite values. */
 void plot_line_figures(const struct plot_line *l, double *ret_mean, double *ret_maximum);
-
-#endif

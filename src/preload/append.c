@@ -1,6 +1,5 @@
 /*
- * Making records, and the few things one needs without a libc. Where they go is the sink's: see
- * sink_records.c and sink_papiex.c.
+ * Frames, and helpers without libc. A sink, such as sink_records.c, writes the frames.
  */
 #include "preload/guest.h"
 
@@ -16,8 +15,7 @@
 #include "core/crc32c.h"
 #include "core/system/procparse.h"
 
-/* The compiler turns loops and struct copies into calls of these; hidden, so nobody else sees
- * them. */
+/* The compiler calls these for loops and struct copies; hidden from other libraries. */
 __attribute__((visibility("hidden"))) void *memcpy(void *restrict dst, const void *restrict src,
 						   size_t n)
 {
@@ -108,7 +106,7 @@ long read_file(const char *path, char *buf, size_t size, struct own_io *own)
 	return n;
 }
 
-/* Lines come in pieces; of each the beginning is enough. */
+/* Reads in pieces; only the beginning of each line is needed. */
 NOINLINE bool read_status(const char *name, uint64_t *ret, struct own_io *own)
 {
 	char buf[512], line[64];
@@ -165,7 +163,7 @@ void release_signals(const struct held *h)
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &h->mask, NULL, sizeof(h->mask));
 }
 
-/* Only a program that blocks SIGXFSZ itself can have one pending. */
+/* Only a program that blocks SIGXFSZ can have one pending. */
 static bool sigxfsz_pending(const struct held *h)
 {
 	uint64_t set = 0;
@@ -190,8 +188,8 @@ static bool beyond_limit(long fd, const struct iovec *iov, int count)
 }
 
 /*
- * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which is held back, and taken away again. With one
- * of the program's own pending the two could not be told apart: then there is no such write.
+ * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which is blocked and removed again. If the program
+ * has one pending, they cannot be told apart, and we do not write.
  */
 long write_held(const struct held *h, long fd, const struct iovec *iov, int count)
 {

@@ -1,13 +1,12 @@
 /*
- * Clocks. In a time namespace the kernel shows boot times that are ahead of the machine's, or
- * behind, in clocks and in /proc; what it tells the command of exits is not shifted, and whoever
- * waits may be in another namespace. So records have the machine's times.
+ * Clocks. A time namespace shifts the boot time in clocks and in /proc, but not in kernel events,
+ * and the parent may be in another namespace. So records have the machine's times.
  *
- * The wall clock is one in all namespaces: where it differs from boot time by what the command
- * found, there is no shift, and that costs nothing to see. Else the kernel is asked. It answers for
- * the namespace of our children, which is our own unless this program made one for them.
+ * The wall clock is the same in all namespaces: if its offset to boot time is that of the command,
+ * there is no shift, and this check is free. Otherwise /proc/self/timens_offsets tells. It is of
+ * our children's namespace, which is ours unless this program made one for them.
  *
- * A process comes into a namespace when it is forked, executes a program or calls setns().
+ * A process changes its namespace by fork, exec or setns().
  */
 #include "preload/guest.h"
 
@@ -15,7 +14,7 @@
 #include <sched.h>
 #include <time.h>
 
-/* Clocks are read one after the other; a shift that is less is none to whoever joins records. */
+/* Smaller shifts are ignored, since the clocks are read one after the other. */
 #define NEAR_NS 1000000
 
 uint64_t clock_ns(int clock)

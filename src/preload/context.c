@@ -1,11 +1,10 @@
 /*
- * Which batch job this is. Batch systems hand the environment of whoever submits on to the job:
- * what is submitted within a recorded job arrives with our variables, and is another job. `run`
- * and `source` leave in PLIMSOLL_CONTEXT the job that they were in, "ID slurm:100@cluster", or
- * "ID -" outside of all batch systems.
+ * Recognises another batch job. Batch systems pass the submitter's environment to the job: a job
+ * that is submitted from a recorded job has our variables, but is another job. `run` and `source`
+ * put their job into PLIMSOLL_CONTEXT, "ID slurm:100@cluster", or "ID -" outside of batch systems.
  *
- * Parts of a heterogeneous job have ids of their own and are one job; so are steps, which have the
- * job's. A variable that is not there says nothing.
+ * Parts of a heterogeneous job have different ids and are one job; steps have the id of the job. A
+ * missing variable means nothing.
  */
 #include "preload/guest.h"
 
@@ -52,7 +51,7 @@ static bool is_part(char **envp, struct word whole, const char *part)
 	return false;
 }
 
-/* Elements of an array may share the variable: their ids are "20[3]" and "18.4". */
+/* Elements of an array may share the variable; their ids are "20[3]" and "18.4". */
 static bool same_job(char **envp, struct word id, const char *here)
 {
 	size_t n = str_len(here);
@@ -62,7 +61,7 @@ static bool same_job(char **envp, struct word id, const char *here)
 	return same(id, here) || is_part(envp, id, here);
 }
 
-/* A batch job that was submitted from outside of all. What a launcher starts at once (srun on a
+/* Is this a batch job that was submitted from outside? What a launcher runs directly (srun on a
  * login node) is part of the command that waits for it. */
 static bool is_batch(char **envp)
 {

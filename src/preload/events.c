@@ -1,17 +1,15 @@
 /*
- * Event counters by perf_event_open, one set per thread, only when asked for. A list names them:
+ * Event counters by perf_event_open, one set per thread, if requested by a list:
  *
  *     NAME=type:config[:config1[:config2]]   as `plimsoll run` resolved it, numbers in hex
  *     PERF_COUNT_SW_*, PERF_COUNT_HW_*       known here, for programs preloaded by hand
  *     rHEX                                   a raw code of the CPU
  *
- * Counters are the one thing that keeps descriptors: close-on-exec, the highest below 1024, so that
- * the program's own numbers stay what they were. A program that closes them gets its counters
- * reported absent from there on.
+ * Only counters keep descriptors open: close-on-exec, the highest below 1024, so that the program's
+ * own numbers do not change. If a program closes them, its counters are reported as missing.
  *
- * Counters belong to one process. A copy (fork.c) gives back the ones that it inherited and opens
- * its own. Children of vfork, and of clone() with their parent's memory or descriptors, report
- * none, with the reason.
+ * Counters belong to one process. A copy (fork.c) closes inherited ones and opens its own. Children
+ * of vfork, and of clone() with shared memory or descriptors, report none, with the reason.
  *
  * The field COUNTERS holds, for each event in the order of the list, a varint of state bits, then
  * the value (or the errno of an absent one), then for a multiplexed one the share of time that it
@@ -27,13 +25,13 @@
 #include "core/metrics/event_names.h"
 
 #define EVENTS_MAX 16
-/* A program with few descriptors needs them itself. */
+/* Minimum limit of descriptors: with fewer the program needs them itself. */
 #define DESCRIPTORS_MIN 256
 #define DESCRIPTORS_TOP 1024
 
 struct event {
 	uint32_t type;
-	int problem; /* errno when it cannot be counted at all */
+	int problem; /* errno: it cannot be counted */
 	uint64_t config, config1, config2;
 };
 
@@ -41,7 +39,7 @@ struct event {
 struct thread_events {
 	int tid; /* 0: free */
 	int fd[EVENTS_MAX];
-	int leader[EVENTS_MAX]; /* index of the group's first event */
+	int leader[EVENTS_MAX]; /* first event of the group */
 	int problem[EVENTS_MAX];
 	uint64_t id[EVENTS_MAX];
 	uint64_t cycles;
@@ -60,16 +58,16 @@ struct block {
 	struct thread_events threads[BLOCK_THREADS];
 };
 
-/* Mapped only when there are events: the library stays small for everybody else. */
+/* Mapped only if there are events, to keep the library small. */
 static struct events {
 	unsigned count;
-	int pid;      /* whose counters these are */
-	int changing; /* threads that open or close theirs */
+	int pid;      /* process of these counters */
+	int changing; /* threads that are opening or closing theirs */
 	int holds;    /* copies that are being made */
 	size_t names_size;
 	struct block *blocks;
 	struct event event[EVENTS_MAX];
-	struct reading ended[EVENTS_MAX]; /* sums of threads that are gone; value is scaled */
+	struct reading ended[EVENTS_MAX]; /* sums of ended threads; value is scaled */
 	char names[1024];
 } * ev;
 
@@ -212,7 +210,7 @@ static int move_up(int fd)
 	return -EMFILE;
 }
 
-/* Counted in kernel mode: without it they would always read 0. */
+/* Events in kernel mode, which would always be 0 otherwise. */
 static bool needs_kernel(const struct event *e)
 {
 	return e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
@@ -231,7 +229,7 @@ static long perf_open(const struct event *e, int group, bool user_only)
 	attr.config2 = e->config2;
 	attr.exclude_kernel = user_only;
 	attr.exclude_hv = user_only;
-	attr.disabled = group < 0; /* a group is switched on when it is complete */
+	attr.disabled = group < 0; /* a group is enabled when it is complete */
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED |
 			   PERF_FORMAT_TOTAL_TIME_RUNNING;
 	return sys5(__NR_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
@@ -247,7 +245,7 @@ static void open_one(struct thread_events *t, unsigned i)
 	t->problem[i] = e->problem;
 	if (e->problem)
 		return;
-	/* one group for all, so that one read gets them; what does not fit begins another */
+	/* one group, to read all at once; what does not fit begins another one */
 	int before = i ? t->leader[i - 1] : -1;
 	if (before >= 0 && t->fd[before] >= 0) {
 		t->leader[i] = before;
@@ -312,7 +310,7 @@ bool events_wanted(void)
 	return ev != NULL;
 }
 
-/* Some time passes, if there is some left. */
+/* Sleeps for a moment, if there are tries left. */
 static bool let_pass(int *left)
 {
 	struct timespec pause = {.tv_nsec = 100000};
@@ -323,8 +321,8 @@ static bool let_pass(int *left)
 	return true;
 }
 
-/* The kernel copies descriptors and then memory, while other threads go on: a copy could have the
- * one without the other. */
+/* fork copies descriptors and then memory while other threads run: a copy could have one without
+ * the other. */
 void events_hold(void)
 {
 	int left = 500;
@@ -384,7 +382,7 @@ void events_open(int pid, int tid)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* The program may have closed a counter and be using its number for something else. */
+/* The program may have closed a counter and reused its number. */
 static bool still_ours(const struct thread_events *t, unsigned i)
 {
 	uint64_t id = 0;
@@ -420,8 +418,7 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 	}
 }
 
-/* In a copy, which has one thread. The program may have closed some: only what is a counter of ours
- * for certain is closed. */
+/* In a copy, which has one thread. Closes only descriptors that are certainly our counters. */
 void events_begin_child(int pid)
 {
 	struct held h;
@@ -460,7 +457,7 @@ static void read_thread(const struct thread_events *t, struct reading *out)
 			read_group(t, i, out);
 }
 
-/* The count as if the event had been on the CPU all the time. */
+/* The count, extrapolated to the whole time. */
 static uint64_t scaled(const struct reading *r)
 {
 	if (!r->running || r->running >= r->enabled)
@@ -547,7 +544,7 @@ NOINLINE void events_put_process(struct fields *f, int pid, unsigned *flags)
 			for (unsigned i = 0; i < ev->count; i++)
 				accumulate(&sum[i], &r[i]);
 		}
-	/* the values are scaled already: only the share of time is left to tell */
+	/* put_readings() scales again: undo it */
 	for (unsigned i = 0; i < ev->count; i++)
 		if (sum[i].running < sum[i].enabled)
 			sum[i].value = (uint64_t)((double)sum[i].value * (double)sum[i].running /

@@ -1,9 +1,9 @@
 /*
- * exec*: the image that is about to be replaced records its own counters first.
+ * exec*: the image records its counters before it is replaced.
  *
- * A copy made by fork or vfork passes straight through: record_exec() writes nothing for it, and so
- * touches no memory that a vfork parent would see changed. But one that has written something says
- * what that cost, since the program that it executes inherits the accounts.
+ * For a copy made by fork or vfork record_exec() writes nothing, and so changes no memory of a
+ * vfork parent. But a copy that has written records adds one with our I/O, since the executed
+ * program inherits the counters.
  */
 #include "preload/guest.h"
 
@@ -14,29 +14,29 @@
 
 extern char **environ __attribute__((weak));
 
-/* Programs that search PATH themselves try many files that are not there: those are no news. */
+/* Programs that search PATH try many files that do not exist: these are not recorded. */
 static bool before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
 	if (!record_execs())
 		return false;
 	long r = flags & AT_EMPTY_PATH ? 0 : sys3(__NR_faccessat, dirfd, path, X_OK);
-	/* the kernel answers for the real user, and executes for the effective one */
+	/* faccessat() checks the real user, exec uses the effective one */
 	return (r == 0 || r == -EACCES) && record_exec(path, argv);
 }
 
-/* Calls libc's function. An exec that returns has failed. */
-#define EXECUTE(told, call)                    \
+/* Calls libc's function; if it returns, exec has failed. */
+#define EXECUTE(recorded, call)                \
 	do {                                   \
 		bool lifted_ = silence_lift(); \
 		int r_ = (int)(call);          \
 		silence_back(lifted_);         \
 		reach_release(&reach);         \
-		if (told)                      \
+		if (recorded)                  \
 			record_resume();       \
 		return r_;                     \
 	} while (0)
 
-/* ---- where libc's function was not found ---------------------------------------------------- */
+/* ---- without libc's functions ---------------------------------------------------- */
 
 static int raw_execve(const char *path, char *const argv[], char *const envp[])
 {
@@ -51,7 +51,7 @@ static const char *search_path(char *const *envp)
 	return "/bin:/usr/bin";
 }
 
-/* Tries every directory of PATH, as execvp() does. The path is that of the caller, not of envp. */
+/* Tries every directory of the caller's PATH, as execvp() does. */
 static int raw_search(const char *file, char *const argv[], char *const envp[])
 {
 	char path[4096];
@@ -84,97 +84,96 @@ static int raw_search(const char *file, char *const argv[], char *const envp[])
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct reach reach;
-	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	bool recorded = before_exec(AT_FDCWD, path, argv, 0);
 
 	REACHABLE(&reach, envp);
-	EXECUTE(told, NEXT(execve) ? next.execve(path, argv, envp) : raw_execve(path, argv, envp));
+	EXECUTE(recorded,
+		NEXT(execve) ? next.execve(path, argv, envp) : raw_execve(path, argv, envp));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
 	struct reach reach;
 	char *const *envp = &environ ? environ : NULL;
-	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	bool recorded = before_exec(AT_FDCWD, path, argv, 0);
 
 	REACHABLE(&reach, envp);
 	if (!NEXT(execv))
-		EXECUTE(told, raw_execve(path, argv, envp));
-	EXECUTE(told, envp && envp != environ && next.execve ? next.execve(path, argv, envp)
-							     : next.execv(path, argv));
+		EXECUTE(recorded, raw_execve(path, argv, envp));
+	EXECUTE(recorded, envp && envp != environ && next.execve ? next.execve(path, argv, envp)
+								 : next.execv(path, argv));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
 	struct reach reach;
 	char *const *envp = &environ ? environ : NULL;
-	bool told = record_exec(file, argv);
+	bool recorded = record_exec(file, argv);
 
 	REACHABLE(&reach, envp);
 	if (!NEXT(execvp))
-		EXECUTE(told, raw_search(file, argv, envp));
-	EXECUTE(told, envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
-							      : next.execvp(file, argv));
+		EXECUTE(recorded, raw_search(file, argv, envp));
+	EXECUTE(recorded, envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
+								  : next.execvp(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct reach reach;
-	bool told = record_exec(file, argv);
+	bool recorded = record_exec(file, argv);
 
 	REACHABLE(&reach, envp);
-	EXECUTE(told,
+	EXECUTE(recorded,
 		NEXT(execvpe) ? next.execvpe(file, argv, envp) : raw_search(file, argv, envp));
 }
 
-/* execveat() is younger than the rest. */
+/* execveat() is missing in older libcs. */
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	struct reach reach;
-	bool told = before_exec(dirfd, path, argv, flags);
+	bool recorded = before_exec(dirfd, path, argv, flags);
 
 	REACHABLE(&reach, envp);
 	if (!NEXT(execveat))
-		EXECUTE(told, libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags)));
-	EXECUTE(told, next.execveat(dirfd, path, argv, envp, flags));
+		EXECUTE(recorded, libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags)));
+	EXECUTE(recorded, next.execveat(dirfd, path, argv, envp, flags));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct reach reach;
-	bool told = record_exec(NULL, argv);
+	bool recorded = record_exec(NULL, argv);
 
 	REACHABLE(&reach, envp);
 	if (!NEXT(fexecve))
-		EXECUTE(told, libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH)));
-	EXECUTE(told, next.fexecve(fd, argv, envp));
+		EXECUTE(recorded,
+			libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH)));
+	EXECUTE(recorded, next.fexecve(fd, argv, envp));
 }
 
-/* The variants with a list gather it on the stack, as libc does. */
-#define COUNT_ARGUMENTS(first, n)           \
-	do {                                \
-		va_list ap_;                \
-		(n) = 1;                    \
-		va_start(ap_, first);       \
-		while (va_arg(ap_, char *)) \
-			(n)++;              \
-		va_end(ap_);                \
+/* The variants with a list gather it on the stack, as libc does. ap stands behind it then. */
+#define GATHER_ARGUMENTS(argv, n, first, ap)                            \
+	do {                                                            \
+		(n) = 1;                                                \
+		va_start(ap, first);                                    \
+		while (va_arg(ap, char *))                              \
+			(n)++;                                          \
+		va_end(ap);                                             \
+		(argv) = __builtin_alloca(((n) + 1) * sizeof(*(argv))); \
+		(argv)[0] = (char *)(first);                            \
+		va_start(ap, first);                                    \
+		for (size_t i_ = 1; i_ <= (n); i_++)                    \
+			(argv)[i_] = va_arg(ap, char *);                \
 	} while (0)
 
-#define GATHER_ARGUMENTS(ap, argv, first, n)             \
-	do {                                             \
-		(argv)[0] = (char *)(first);             \
-		for (size_t i_ = 1; i_ <= (n); i_++)     \
-			(argv)[i_] = va_arg(ap, char *); \
-	} while (0)
-
-/* What another library is given, who stands in for a variant with a list: as much as fits. */
+/* The list for another library that interposes such a function: up to this length. */
 #define LISTED 32
 #define LIST(v)                                                                                 \
 	v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], \
 		v[14], v[15], v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23], v[24],    \
 		v[25], v[26], v[27], v[28], v[29], v[30], v[31]
 
-/* With what stands behind the list, if anything. False: it is too long. */
+/* Fills the list, followed by envp, if any. False: it is too long. */
 static bool fill_list(char *v[LISTED], char *const *argv, size_t n, char *const *envp)
 {
 	if (n + 2 > LISTED)
@@ -188,59 +187,50 @@ static bool fill_list(char *v[LISTED], char *const *argv, size_t n, char *const 
 EXPORT int execl(const char *path, const char *arg, ...)
 {
 	struct reach reach;
-	char *v[LISTED], *const *envp = &environ ? environ : NULL;
+	char **argv, *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
 
-	COUNT_ARGUMENTS(arg, n);
-	char **argv = __builtin_alloca((n + 1) * sizeof(*argv));
-	va_start(ap, arg);
-	GATHER_ARGUMENTS(ap, argv, arg, n);
+	GATHER_ARGUMENTS(argv, n, arg, ap);
 	va_end(ap);
-	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	bool recorded = before_exec(AT_FDCWD, path, argv, 0);
 	REACHABLE(&reach, envp);
 	if (!NEXT(execl) || next_is_libc.execl || envp != environ || !fill_list(v, argv, n, NULL))
-		EXECUTE(told, raw_execve(path, argv, envp));
-	EXECUTE(told, next.execl(path, LIST(v)));
+		EXECUTE(recorded, raw_execve(path, argv, envp));
+	EXECUTE(recorded, next.execl(path, LIST(v)));
 }
 
 EXPORT int execlp(const char *file, const char *arg, ...)
 {
 	struct reach reach;
-	char *v[LISTED], *const *envp = &environ ? environ : NULL;
+	char **argv, *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
 
-	COUNT_ARGUMENTS(arg, n);
-	char **argv = __builtin_alloca((n + 1) * sizeof(*argv));
-	va_start(ap, arg);
-	GATHER_ARGUMENTS(ap, argv, arg, n);
+	GATHER_ARGUMENTS(argv, n, arg, ap);
 	va_end(ap);
-	bool told = record_exec(file, argv);
+	bool recorded = record_exec(file, argv);
 	REACHABLE(&reach, envp);
 	if (NEXT(execvpe) && envp && envp != environ)
-		EXECUTE(told, next.execvpe(file, argv, envp));
+		EXECUTE(recorded, next.execvpe(file, argv, envp));
 	if (next.execlp && !next_is_libc.execlp && fill_list(v, argv, n, NULL))
-		EXECUTE(told, next.execlp(file, LIST(v)));
-	EXECUTE(told, libcs.execvp ? libcs.execvp(file, argv) : raw_search(file, argv, envp));
+		EXECUTE(recorded, next.execlp(file, LIST(v)));
+	EXECUTE(recorded, libcs.execvp ? libcs.execvp(file, argv) : raw_search(file, argv, envp));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
 {
 	struct reach reach;
-	char *v[LISTED];
+	char **argv, *v[LISTED];
 	size_t n;
 	va_list ap;
 
-	COUNT_ARGUMENTS(arg, n);
-	char **argv = __builtin_alloca((n + 1) * sizeof(*argv));
-	va_start(ap, arg);
-	GATHER_ARGUMENTS(ap, argv, arg, n);
+	GATHER_ARGUMENTS(argv, n, arg, ap);
 	char *const *envp = va_arg(ap, char *const *);
 	va_end(ap);
-	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	bool recorded = before_exec(AT_FDCWD, path, argv, 0);
 	REACHABLE(&reach, envp);
 	if (!NEXT(execle) || next_is_libc.execle || !fill_list(v, argv, n, envp))
-		EXECUTE(told, raw_execve(path, argv, envp));
-	EXECUTE(told, next.execle(path, LIST(v)));
+		EXECUTE(recorded, raw_execve(path, argv, envp));
+	EXECUTE(recorded, next.execle(path, LIST(v)));
 }

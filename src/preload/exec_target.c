@@ -1,11 +1,10 @@
 /*
- * What a program is about to execute. The pointers come from the program and may be bad: exec would
- * fail with EFAULT, and so must we not touch them. The kernel reads them for us, as it reads
- * another process's memory.
+ * What a program is about to execute. Its pointers may be invalid, for which exec would fail with
+ * EFAULT: so process_vm_readv() reads them.
  */
 #include "preload/guest.h"
 
-/* More than this is left out whole: part of an argument vector is none. */
+/* Limits; longer argument vectors are omitted. */
 #define INTENT_BYTES 65536
 #define INTENT_ARGUMENTS 4096
 #define PAGE 4096u
@@ -60,7 +59,7 @@ void intent_read(struct intent *in, int pid)
 		return;
 	if (in->file)
 		in->path_size = read_string(pid, in->file, in->pages, INTENT_BYTES / 2);
-	/* a name that the search path or the working directory completes is no path */
+	/* only an absolute path is recorded */
 	if (in->path_size && in->pages[0] != '/')
 		in->path_size = 0;
 	if (in->argv)

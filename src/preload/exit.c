@@ -1,7 +1,6 @@
 /*
- * Ends that run no exit handler: _exit, _Exit, quick_exit, and daemon(), whose parent libc ends
- * from within. A vfork child may end here too: it records itself as a copy and writes to no memory
- * but its stack.
+ * Exits without exit handlers: _exit, _Exit, quick_exit, and the parent in daemon(). A vfork child
+ * may exit here, too: it records itself as a copy and writes only to its stack.
  */
 #include "preload/guest.h"
 
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* last: nothing of the program runs any more. */
+/* last: no more code of the program runs. */
 static __attribute__((noreturn)) void leave(void (*real)(int), int status, bool last)
 {
 	int pid;
@@ -37,13 +36,13 @@ EXPORT __attribute__((noreturn)) void _Exit(int status)
 	leave(next._Exit, status, true);
 }
 
-/* The handlers of at_quick_exit run after us; one that ends otherwise writes a later END. */
+/* at_quick_exit handlers run after us; another exit in them writes another END. */
 EXPORT __attribute__((noreturn)) void quick_exit(int status)
 {
 	leave(NEXT(quick_exit), status, false);
 }
 
-/* Should daemon() fail to fork, the image goes on. */
+/* If daemon() fails to fork, the image goes on. */
 EXPORT int daemon(int nochdir, int noclose)
 {
 	if (!NEXT(daemon))

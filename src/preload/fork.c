@@ -1,9 +1,9 @@
 /*
- * Copies of a process that have memory and descriptors of their own. libc tells of those by fork();
- * _Fork(), clone() and the bare system calls run no handlers, and are seen here.
+ * Copies of a process with their own memory and descriptors. fork() calls atfork handlers; _Fork(),
+ * clone() and the system calls do not and are handled here.
  *
- * A copy outlives the process that made it, and has another parent then: it remembers. It gives
- * back the event counters of the threads that it does not have.
+ * A copy remembers the process that made it, since it may be adopted. It closes the event counters
+ * of threads that it does not have.
  */
 #include "preload/guest.h"
 
@@ -50,7 +50,7 @@ void fork_begin(void)
 		__register_atfork(before_copy, after_copy, begin_copy, NULL);
 }
 
-/* Where libc has none, a program that finds ours has no more than the kernel's. */
+/* Without libc's _Fork() this is the system call. */
 EXPORT pid_t _Fork(void)
 {
 	before_copy();
@@ -63,7 +63,7 @@ EXPORT pid_t _Fork(void)
 	return pid;
 }
 
-/* What a copy begins with. It reads it in its own copy of the stack that it was made on. */
+/* Start routine and argument of a copy, which reads them on its copy of the stack. */
 struct start {
 	int (*routine)(void *);
 	void *arg;
@@ -77,7 +77,7 @@ static int begin_clone(void *p)
 	return s.routine(s.arg);
 }
 
-/* libc takes the last three from where they would be, whether they are there or not. */
+/* Like libc, reads the last three arguments even if they are missing. */
 EXPORT int clone(int (*routine)(void *), void *stack, int flags, void *arg, ...)
 {
 	struct start s = {routine, arg};

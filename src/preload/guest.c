@@ -1,15 +1,15 @@
 /*
- * libplimsoll.so and libpapiex.so: arrival. The constructor asks the sink whether this process
- * records, and where to, and has START written.
+ * The preload libraries: the constructor decides whether and where this process records,
+ * and writes START.
  *
- * Everything that we take from libc is a weak reference. Without glibc the library stays inert:
- * musl passes no arguments to constructors and ends its programs in other ways.
+ * All references to libc are weak. Without glibc the library does nothing: musl passes no arguments
+ * to constructors and ends programs differently.
  */
 #include "preload/guest.h"
 
 #include <sys/prctl.h>
 
-/* glibc 2.17, of CentOS 7: with an older one nothing is recorded. */
+/* glibc 2.17 (CentOS 7); with an older one nothing is recorded. */
 #define OLDEST_MINOR 17
 
 struct guest guest;
@@ -32,15 +32,15 @@ long libc_result(long ret)
 	return ret;
 }
 
-/* The first process of another pid namespace, made by the first one of this: they have one number.
- * It has memory of its own. */
+/* The first process of another pid namespace, forked by the first one of this: both have pid 1. It
+ * has its own memory. */
 static NOINLINE void become_copy(void)
 {
 	guest.pid = guest.own_pid = 0;
 	threads_forget();
 }
 
-/* Its child may have mounted a /proc over the one that both see, which does not show this process.
+/* Its child may have mounted another /proc, which does not show this process.
  */
 static NOINLINE bool is_in_other_space(void)
 {
@@ -63,14 +63,18 @@ enum who guest_who(int *ret_pid)
 
 /* ---- the environment ------------------------------------------------------------------------ */
 
-static const char *value_of(const char *entry, const char *name)
-{
-	return starts_with(entry, name) ? entry + str_len(name) : NULL;
-}
-
 static void read_environment(char **envp, struct environment *env)
 {
-	const char *v;
+	const struct {
+		char name[20];
+		const char **value;
+	} rows[] = {
+		{"PLIMSOLL_OUTPUT=", &env->output},       {"PLIMSOLL_TAGS=", &env->tags},
+		{"PLIMSOLL_EVENTS=", &env->events},       {"PLIMSOLL_THREADS=", &env->threads},
+		{"PLIMSOLL_SECCOMP=", &env->seccomp},     {"PLIMSOLL_CONTEXT=", &env->context},
+		{"PLIMSOLL_PIDNS=", &env->pidns},         {"PAPIEX_OUTPUT=", &env->other_output},
+		{"PAPIEX_OPTIONS=", &env->other_options}, {"PAPIEX_TAGS=", &env->other_tags},
+	};
 
 	env->all = envp;
 	for (; *envp; envp++) {
@@ -78,26 +82,9 @@ static void read_environment(char **envp, struct environment *env)
 
 		if (e[0] != 'P' || (e[1] != 'L' && e[1] != 'A'))
 			continue;
-		if ((v = value_of(e, "PLIMSOLL_OUTPUT=")))
-			env->output = v;
-		else if ((v = value_of(e, "PLIMSOLL_TAGS=")))
-			env->tags = v;
-		else if ((v = value_of(e, "PLIMSOLL_EVENTS=")))
-			env->events = v;
-		else if ((v = value_of(e, "PLIMSOLL_THREADS=")))
-			env->threads = v;
-		else if ((v = value_of(e, "PLIMSOLL_SECCOMP=")))
-			env->seccomp = v;
-		else if ((v = value_of(e, "PLIMSOLL_CONTEXT=")))
-			env->context = v;
-		else if ((v = value_of(e, "PLIMSOLL_PIDNS=")))
-			env->pidns = v;
-		else if ((v = value_of(e, "PAPIEX_OUTPUT=")))
-			env->papiex_output = v;
-		else if ((v = value_of(e, "PAPIEX_OPTIONS=")))
-			env->papiex_options = v;
-		else if ((v = value_of(e, "PAPIEX_TAGS=")))
-			env->papiex_tags = v;
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			if (starts_with(e, rows[i].name))
+				*rows[i].value = e + str_len(rows[i].name);
 	}
 }
 
@@ -115,9 +102,9 @@ static enum thread_detail thread_detail(const char *s)
 }
 
 /*
- * A filter that a launcher put on before it executed this program may kill for any call that we
- * make. Those that were there when the job began (a container's) are counted in PLIMSOLL_SECCOMP;
- * with more than those we are in doubt and stay out.
+ * A seccomp filter that a launcher installed before the exec may kill the program for any of our
+ * calls. PLIMSOLL_SECCOMP has the number of filters at the start of the job (a container's); with
+ * more we do not record.
  */
 static bool filtered(const char *known)
 {
@@ -164,6 +151,6 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	reach_begin();
 	events_begin();
 	fork_begin();
-	/* Registered before the loader registers its own, ours runs after all destructors. */
+	/* registered before the loader's handler, so it runs after all destructors */
 	on_exit(at_exit, NULL);
 }

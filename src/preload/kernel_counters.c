@@ -1,20 +1,33 @@
 /*
- * What the kernel says of a process or a thread: getrusage and the files in its directory of /proc.
+ * The kernel's figures of a process or thread: getrusage() and files of /proc.
  */
 #include "preload/guest.h"
 
 #include <time.h>
 
+/* In the order of TASK_USAGE, without TIME_ONCPU. */
+#define USAGES 8
+
+static void usage_values(const struct rusage *ru, uint64_t v[USAGES])
+{
+	v[0] = tv_us(&ru->ru_utime);
+	v[1] = tv_us(&ru->ru_stime);
+	v[2] = (uint64_t)ru->ru_minflt;
+	v[3] = (uint64_t)ru->ru_majflt;
+	v[4] = (uint64_t)ru->ru_inblock;
+	v[5] = (uint64_t)ru->ru_oublock;
+	v[6] = (uint64_t)ru->ru_nvcsw;
+	v[7] = (uint64_t)ru->ru_nivcsw;
+}
+
 void put_rusage(struct fields *f, const struct rusage *ru)
 {
-	put_u64(f, METRIC_USERTIME, tv_us(&ru->ru_utime));
-	put_u64(f, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
-	put_u64(f, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
-	put_u64(f, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
-	put_u64(f, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
-	put_u64(f, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
-	put_u64(f, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
-	put_u64(f, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+	static const unsigned char ids[] = {TASK_USAGE};
+	uint64_t v[USAGES];
+
+	usage_values(ru, v);
+	for (unsigned i = 0; i < USAGES; i++)
+		put_u64(f, ids[i], v[i]);
 }
 
 void put_children(struct fields *f, const struct rusage *ru)
@@ -38,7 +51,7 @@ static long read_in(const char *dir, const char *name, char *buf, size_t size, s
 	return read_file(path, buf, size, own);
 }
 
-/* io comes last: its own read is not yet in the accounts that it shows. */
+/* Reads io last: it does not include its own read. */
 NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t,
 			const struct own_io *booked, struct own_io *own, bool other)
 {
@@ -72,12 +85,12 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 		put_u64(f, METRIC_PROCESSOR, t->stat.f[STAT_PROCESSOR]);
 	if (t->stat.last >= STAT_BLKIO_TICKS && others)
 		put_u64(f, METRIC_DELAYACCT_BLKIO_TIME,
-			(t->stat.f[STAT_BLKIO_TICKS] + others->blkio_ticks) * PL_TICK_US);
+			(t->stat.f[STAT_BLKIO_TICKS] + others->v[SUM_BLKIO_TICKS]) * PL_TICK_US);
 	if (t->stat.last >= STAT_GUEST_TIME)
 		put_u64(f, METRIC_GUEST_TIME, t->stat.f[STAT_GUEST_TIME] * PL_TICK_US);
 	if (t->have_sched && others) {
-		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->waiting_ns);
-		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->timeslices);
+		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->v[SUM_WAITING_NS]);
+		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->v[SUM_TIMESLICES]);
 	}
 	for (unsigned i = 0; i < 7; i++) {
 		uint64_t more = !pending ? 0
@@ -86,30 +99,30 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 					 : 0;
 
 		if (t->io.present & 1u << i && !(pending && pending->unknown && (i == 1 || i == 3)))
-			put_u64(f, ids[i], t->io.v[i] + (others ? others->io[i] : 0) + more);
+			put_u64(f, ids[i],
+				t->io.v[i] + (others ? others->v[SUM_IO + i] : 0) + more);
 	}
 }
 
 /* In the order of TASK_USAGE. */
 static NOINLINE unsigned char *put_own_usage(unsigned char *p)
 {
+	uint64_t v[USAGES];
 	struct rusage ru;
 
 	if (sys2(__NR_getrusage, RUSAGE_THREAD, &ru) != 0)
 		return p;
-	const uint64_t v[] = {
-		tv_us(&ru.ru_utime),    tv_us(&ru.ru_stime),     (uint64_t)ru.ru_minflt,
-		(uint64_t)ru.ru_majflt, (uint64_t)ru.ru_inblock, (uint64_t)ru.ru_oublock,
-		(uint64_t)ru.ru_nvcsw,  (uint64_t)ru.ru_nivcsw,  clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-	for (unsigned i = 0; i < sizeof(v) / sizeof(*v); i++)
+	usage_values(&ru, v);
+	for (unsigned i = 0; i < USAGES; i++)
 		p = pl_put_varint(p, v[i]);
+	p = pl_put_varint(p, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	return p;
 }
 
 /*
- * The thread that executes is all that goes on of a process with threads: the next image begins
- * with what it has now. What we did in the whole process is taken off here as it is taken off the
- * process, even where that leaves less than nothing: whoever reads it adds the same again.
+ * Of a process with threads only the one that executes goes on: the next image begins with its
+ * values. Our I/O in the whole process is subtracted here as for the process, even below zero: the
+ * reader adds the same again.
  */
 NOINLINE void put_executing(struct fields *f, const struct own_io *booked, struct own_io *own)
 {

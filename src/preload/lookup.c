@@ -1,22 +1,22 @@
 /*
- * Finding a function by name in the objects that are loaded after us, as dlsym(RTLD_NEXT) does.
- * Before glibc 2.34 dlsym() is in libdl, which few programs load. This reads only what the loader
- * shows to debuggers: no lock, no allocation, nothing written.
+ * Finds a function in the objects after us, like dlsym(RTLD_NEXT). Before glibc 2.34 dlsym() is in
+ * libdl, which few programs load. This only reads the loader's data for debuggers: no lock, no
+ * allocation, no writes.
  *
- * The list changes when a program loads or unloads an object. We read it when the program starts,
- * and later only for functions of threads, which are missing as long as there can be no second one.
+ * The list changes when a program loads or unloads an object. We read it at the start, and later
+ * only for thread functions, which are missing only while there is no second thread.
  */
 #include "preload/guest.h"
 
 #include <elf.h>
 
-/* Made by the linker. Its address tells our object from others. */
+/* Defined by the linker; its address identifies our object. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern struct r_debug _r_debug __attribute__((weak));
 
 #define HIDDEN_VERSION 0x8000
 
-/* The loader turns the addresses of most objects into absolute ones, but not those of all. */
+/* The loader makes the addresses of most objects absolute, but not of all. */
 static const void *address_in(const struct link_map *map, ElfW(Addr) at)
 {
 	return (const void *)(at < map->l_addr ? at + map->l_addr : at);
@@ -29,11 +29,11 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* An object without a hash has no symbols for us. */
+/* Objects without a hash table are ignored. */
 static void read_symbols(const struct link_map *map, struct symbols *ret)
 {
 	*ret = (struct symbols){0};
-	/* the kernel's own object is in the list, and no program is linked to it */
+	/* the kernel's vDSO, which no program is linked to */
 	if (same(map->l_name, "linux-vdso.so.1"))
 		return;
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
@@ -54,7 +54,7 @@ static void read_symbols(const struct link_map *map, struct symbols *ret)
 		ret->gnu_hash = ret->hash = NULL;
 }
 
-/* A function of that name that the object defines, in the version that new programs get. */
+/* Is it a function of that name that the object defines, in the default version? */
 static bool is_function(const struct symbols *s, uint32_t i, const char *name)
 {
 	const ElfW(Sym) *sym = &s->table[i];
@@ -66,7 +66,7 @@ static bool is_function(const struct symbols *s, uint32_t i, const char *name)
 	       !(s->versions && s->versions[i] & HIDDEN_VERSION);
 }
 
-/* The index of the symbol; 0: it is not there. */
+/* The index of the symbol; 0: none. */
 static uint32_t find_by_gnu_hash(const struct symbols *s, const char *name)
 {
 	const uint32_t *head = s->gnu_hash;

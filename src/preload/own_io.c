@@ -1,7 +1,6 @@
 /*
- * The library's own I/O. It is in the program's accounts and is taken off them: off the whole
- * process's, and off those of the thread that did it. The first thread has what no other one did,
- * so that a process without threads needs no account but the whole.
+ * The library's own I/O, to be subtracted from the counters of the process and of the thread that
+ * did it. The first thread has the rest, so that a process without threads needs only one counter.
  */
 #include "preload/guest.h"
 
@@ -12,18 +11,18 @@ struct account {
 	struct own_io io;
 };
 
-/* Accounts are taken without a lock, which a forked copy might inherit held. Blocks stay. */
+/* Entries are claimed without a lock, which a forked copy might inherit. Blocks are never freed. */
 static struct block {
 	struct block *next;
 	struct account accounts[BLOCK_ACCOUNTS];
 } * blocks;
 
-/* Of all threads but the first, those that are gone included. */
+/* Of all threads but the first, with ended ones. */
 static struct own_io others;
 
-/* A copy that nobody told us of (vfork, clone, the bare system call) may run on its parent's
- * memory: the parent's accounts are not its to begin anew. It has one of these until it is waited
- * for. */
+/* A copy that we did not see being made (vfork, clone, the system call) may run on its parent's
+ * memory, so it must not reset the parent's counters. It uses one of these until it is waited for.
+ */
 #define STRAYS 8
 static struct account strays[STRAYS];
 
@@ -73,8 +72,8 @@ static struct account *find_stray(int pid)
 	return NULL;
 }
 
-/* Copies of several threads may come at the same time. When there are too many, the last one has
- * the place. */
+/* Several threads may make copies at the same time. If there are too many, the last one takes a
+ * used entry. */
 static NOINLINE void add_stray(int pid, const struct own_io *io)
 {
 	struct account *a = find_stray(pid);
@@ -103,7 +102,7 @@ void own_forget_copy(int pid)
 	__atomic_store_n(&a->tid, 0, __ATOMIC_RELEASE);
 }
 
-/* A copy begins with accounts of its parent's threads, which it does not have. */
+/* Resets the counters of its parent's threads, which a copy does not have. */
 static NOINLINE void begin(int pid)
 {
 	const struct account *stray = find_stray(pid);
@@ -126,7 +125,7 @@ void own_begin(int pid)
 
 void own_add(int pid, const struct own_io *io)
 {
-	/* a filter may be on while we arrive, in the first thread */
+	/* during the start, in the first thread, a filter may be active */
 	int tid = guest.active ? (int)sys0(__NR_gettid) : pid;
 
 	if (guest.own_pid != pid && pid != guest.pid && pid != guest.forked) {

@@ -1,9 +1,8 @@
 /*
- * Which pid namespace the ids in a record are of. A process in a namespace of its own is known
- * outside by another pid, and different namespaces have the same pids, so whoever joins the records
- * has to know it. Asking /proc/self/ns/pid costs a third of what all of identity costs else, so it
- * is asked only where the answer may be another than the command's: where /proc is another one than
- * the command's, or shows another pid, and in forked copies that speak.
+ * The pid namespace of the ids in a record. A process in another namespace has another pid outside,
+ * and namespaces have the same pids, so readers must know it. Reading /proc/self/ns/pid adds a
+ * third to the cost of the identity, so it is read only if it may differ from the command's: if
+ * /proc is another one or shows another pid, and in forked copies that write records.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +13,7 @@ void space_configure(const char *home)
 {
 	uint64_t device = 0, ns = 0, clock = 0;
 
-	/* what another host said, or another container, is of no use here */
+	/* the value is of another host or container */
 	if (!home || guest.create)
 		return;
 	const char *end = home + str_len(home);
@@ -49,14 +48,14 @@ int space_shown_pid(int pid)
 	return n > 0 && proc_number(&p, text + n, &shown) ? (int)shown : pid;
 }
 
-/* A line "NSpid:" has the ids of a thread from the namespace of this /proc down to its own. */
+/* The line "NSpid:" has the ids of a thread, from the namespace of this /proc down to its own. */
 struct ids {
-	unsigned matched; /* characters of its name, at the beginning of a line */
+	unsigned matched; /* matched characters of the name */
 	bool within;      /* a number */
 	int last;
 };
 
-/* False: the line is over. */
+/* False: end of the line. */
 static bool take_character(struct ids *ids, char c)
 {
 	static const char name[] = "NSpid:";
@@ -113,7 +112,7 @@ bool space_of_image(uint64_t seen)
 	return ns && ns == guest.home_pidns;
 }
 
-/* Where /proc does not show the copy, it is taken to be where its image is. */
+/* If /proc does not show the copy, it is in the namespace of its image. */
 static uint64_t space_of_copy(int pid)
 {
 	if (guest.copy_pid == pid)
@@ -143,7 +142,7 @@ void put_last_space(struct fields *f, int pid, uint64_t seen)
 	uint64_t ns = space_of_copy(pid), device = guest.procdev;
 	struct stat proc;
 
-	/* it may have gone there alone, and mounted another /proc */
+	/* it may have entered it and mounted another /proc */
 	if (ns != guest.pidns && sys4(__NR_newfstatat, AT_FDCWD, "/proc/self/stat", &proc, 0) == 0)
 		device = proc.st_dev;
 	if (ns)

@@ -13,7 +13,8 @@ __attribute__((visibility("hidden"))) void *next_syscall;
 extern void *dlsym(void *restrict handle, const char *restrict name) __attribute__((weak));
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
-/* Since then wait4() is a cancellation point as wait() and waitpid() are, and may take their place.
+/* Since glibc 2.31 wait4() is a cancellation point, like wait() and waitpid(), and may replace
+ * them.
  */
 #define WAIT4_CANCELS 31
 
@@ -31,7 +32,7 @@ unsigned libc_minor(void)
 	return minor;
 }
 
-/* Other loaders than glibc's show no list, and have dlsym() in their libc. */
+/* Other loaders than glibc's have no such list, but dlsym() in libc. */
 static void *find(struct lookup *l, const char *name)
 {
 	const struct link_map *in = NULL;
@@ -41,7 +42,7 @@ static void *find(struct lookup *l, const char *name)
 	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
-/* Is what comes after us libc's own, rather than that of somebody who stands in for it? */
+/* Is the next function libc's own, not that of another library? */
 static bool is_libcs(struct lookup *l, const struct link_map *libc, const char *name)
 {
 	const struct link_map *in = NULL;
@@ -50,7 +51,7 @@ static bool is_libcs(struct lookup *l, const struct link_map *libc, const char *
 		return false;
 	if (in == libc)
 		return true;
-	/* before 2.34 libpthread has them too */
+	/* before 2.34 libpthread has them, too */
 	const char *base = in->l_name;
 	for (const char *p = in->l_name; *p; p++)
 		if (*p == '/')

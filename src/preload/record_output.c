@@ -1,9 +1,9 @@
 /*
- * The sink of libplimsoll.so: one file of records for each run and host. A record is one writev to
- * a file opened with O_APPEND: atomic among the writers of one host, and complete on disk order
- * when the call returns, so SIGKILL loses nothing that was written.
+ * The output of libplimsoll.so: one record file per run and host. A record is one writev() with
+ * O_APPEND: atomic among the writers of a host, and complete when the call returns, so that SIGKILL
+ * loses nothing that was written.
  *
- * A process records when PLIMSOLL_OUTPUT, PAPIEX_OUTPUT or PAPIEX_OPTIONS is set.
+ * A process records when PLIMSOLL_OUTPUT is set, or a name for it of another tool (guest.c).
  */
 #include "preload/guest.h"
 
@@ -23,7 +23,7 @@ static bool path_add(size_t *used, const char *s, size_t n)
 	return true;
 }
 
-/* "<dir>/<hostname>.rec": a file that this host may create in a directory that it was given. */
+/* "<dir>/<hostname>.rec": a file that this host creates in the given directory. */
 static bool path_in(const char *dir, size_t n, const char *suffix)
 {
 	size_t used = 0;
@@ -37,8 +37,8 @@ static bool path_in(const char *dir, size_t n, const char *suffix)
 }
 
 /*
- * A prepared file is "<job>/<host>.<boot>/<run>.rec". A launcher may have carried the variable to
- * another host; a file has one writing host only, so that one makes "<job>/<its name>.rec".
+ * A prepared file is "<job>/<host>.<boot>/<run>.rec". A launcher may have passed the variable to
+ * another host. Only one host writes a file, so the other one creates "<job>/<its name>.rec".
  */
 static bool path_prepared(const char *file, size_t n)
 {
@@ -60,16 +60,16 @@ bool sink_choose(struct environment *env)
 {
 	char suffix[32];
 
-	if (!env->output && !env->papiex_output && !env->papiex_options)
+	if (!env->output && !env->other_output && !env->other_options)
 		return false;
 	if (env->context && context_is_other(env->context, env->all))
 		return false;
 	if (!read_hostname())
 		return false;
 	if (!env->events)
-		env->events = env->papiex_options;
+		env->events = env->other_options;
 	if (!env->tags)
-		env->tags = env->papiex_tags;
+		env->tags = env->other_tags;
 
 	if (env->output && env->output[0]) {
 		size_t n = str_len(env->output);
@@ -78,8 +78,8 @@ bool sink_choose(struct environment *env)
 			return path_prepared(env->output, n);
 		return path_in(env->output, n, ".rec");
 	}
-	if (env->papiex_output && env->papiex_output[0])
-		return path_in(env->papiex_output, str_len(env->papiex_output), ".rec");
+	if (env->other_output && env->other_output[0])
+		return path_in(env->other_output, str_len(env->other_output), ".rec");
 	format_path(suffix, sizeof(suffix), "-", (unsigned long)sys0(__NR_geteuid), ".rec");
 	return path_in("/tmp", 4, suffix);
 }
@@ -107,7 +107,7 @@ static void write_frame(const struct held *h, long fd, enum pl_record_type type,
 	}
 }
 
-/* The first frames of a file that no command of ours prepared. */
+/* The first frames of a file that our command did not prepare. */
 static NOINLINE void emit_preamble(const struct held *h, long fd)
 {
 	struct own_io own = {0};
@@ -132,7 +132,7 @@ static NOINLINE void emit_preamble(const struct held *h, long fd)
 	own_add((int)sys0(__NR_getpid), &own);
 }
 
-/* O_NONBLOCK: a FIFO that somebody put there must not stop the program. */
+/* O_NONBLOCK: a FIFO in its place must not block the program. */
 static long open_records(const struct held *h)
 {
 	long flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -163,7 +163,7 @@ static size_t append(const struct held *h, const struct iovec *iov, int count)
 		size += iov[i].iov_len;
 	long n = write_held(h, fd, iov, count);
 	if (n < (long)size)
-		sys2(__NR_fchmod, fd, PL_MODE_CUT); /* this needs no room */
+		sys2(__NR_fchmod, fd, PL_MODE_CUT); /* needs no disk space */
 	sys1(__NR_close, fd);
 	return n > 0 ? (size_t)n : 0;
 }

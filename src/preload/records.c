@@ -1,9 +1,9 @@
 /*
- * The records of a process: START when an image arrives, EXEC before it is replaced, END when it or
- * a forked copy of it leaves, REAP for every child that it waits for.
+ * The records of a process: START at the start of an image, EXEC before an exec, END at the end of
+ * an image or forked copy, REAP for every child that it waits for.
  *
- * Stack use matters: a program may call _exit on a signal stack of a few kilobytes. Only START,
- * which runs on the initial stack, has large buffers.
+ * Uses little stack, since a program may call _exit on a signal stack of a few kilobytes. Only
+ * START, on the initial stack, has large buffers.
  */
 #include "preload/guest.h"
 
@@ -18,10 +18,10 @@ extern size_t __fpending(FILE *stream) __attribute__((weak));
 extern FILE *_IO_list_all __attribute__((weak));
 extern char _IO_2_1_stdout_[] __attribute__((weak));
 
-/* The loader reads this much of every library to look at its ELF header (glibc, 64 bit). */
+/* The loader reads this much of every library (glibc, 64 bit). */
 #define LOADER_READ 832
 
-/* glibc's mark of a stream whose last call failed, and the number of /dev/full */
+/* glibc's error flag of a stream, and the device number of /dev/full */
 #ifndef _IO_ERR_SEEN
 #define _IO_ERR_SEEN 0x20
 #endif
@@ -29,8 +29,8 @@ extern char _IO_2_1_stdout_[] __attribute__((weak));
 
 /* ---- START ---------------------------------------------------------------------------------- */
 
-/* Numbers that MPI launchers leave in the environment, in the order of trust: with mpirun inside a
- * Slurm job SLURM_PROCID is the launcher's. */
+/* Variables of MPI launchers, best first: with mpirun in a Slurm job SLURM_PROCID is that of the
+ * launcher. */
 static const char *const rank_names[] = {
 	"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 static const char *const size_names[] = {
@@ -45,8 +45,8 @@ static bool env_number(const char *s, uint64_t *ret)
 	return *s >= '0' && *s <= '9' && end - s < 10 && proc_number(&p, end, ret) && p == end;
 }
 
-/* Both numbers come from the best launcher that gives a rank; PMIx names no size, so the next
- * launcher that has one supplies it. */
+/* Rank and size are of the best launcher with a rank; PMIx has no size, so it comes from the next
+ * launcher. */
 static void put_rank(struct fields *f, char **envp)
 {
 	const char *rank[LAUNCHERS] = {0}, *size[LAUNCHERS] = {0};
@@ -77,7 +77,7 @@ static void put_rank(struct fields *f, char **envp)
 	}
 }
 
-/* Who we are: from /proc, else from the system calls that need no file. */
+/* The identity of the process, from /proc or system calls. */
 static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 {
 	char buf[512];
@@ -109,7 +109,7 @@ static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
 }
 
-/* argv as one piece of memory, which is how the kernel lays it out; NULL when somebody moved it. */
+/* argv as one piece of memory, as the kernel lays it out; NULL: it was changed. */
 static const char *argv_block(int argc, char **argv, size_t *ret_size)
 {
 	const char *at = argv[0];
@@ -123,7 +123,7 @@ static const char *argv_block(int argc, char **argv, size_t *ret_size)
 	return argv[0];
 }
 
-/* The same, gathered into pages of our own; NULL with size 0 when there is nothing. */
+/* A copy of argv in one piece; NULL: empty or no memory. */
 static NOINLINE char *argv_copy(int argc, char **argv, size_t *ret_size)
 {
 	size_t size = 0, used = 0;
@@ -148,7 +148,7 @@ static bool is_own_command(const char *exe, long n)
 	return n > 9 && !__builtin_memcmp(exe + n - 9, "/plimsoll", 9);
 }
 
-/* Fields in a buffer, with long texts left where they are: the pieces of one writev. */
+/* The pieces of one writev(): fields in a buffer, and long strings in place. */
 struct pieces {
 	struct fields f;
 	unsigned char *begin; /* of the piece being filled */
@@ -183,14 +183,20 @@ static void emit_start(const struct held *h, struct pieces *p, struct own_io *ow
 	own_add(guest.pid, own);
 }
 
-/* Threads of images before this one are gone, and so is what they used. Our own clock is read last:
- * what lies between the two calls, which is much where we are traced, is nobody else's. */
+/*
+ * CPU time of threads of earlier images. We use CPU time between reading the two clocks, and much
+ * of it if we are interrupted or traced there. others_ns must not be too small, or threads_now()
+ * finds threads that never were: our own clock is read first. Whether there were threads at all
+ * must not be wrong for that either: in doubt our clock is read again, afterwards.
+ */
 static void note_threads(void)
 {
+	uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
-	guest.others_ns = less(all, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	guest.had_threads = guest.others_ns > 5000;
+	guest.others_ns = less(all, own);
+	guest.had_threads =
+		guest.others_ns > 5000 && less(all, clock_ns(CLOCK_THREAD_CPUTIME_ID)) > 5000;
 }
 
 bool record_start(int argc, char **argv, char **envp, const char *tags)
@@ -218,7 +224,7 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 	put_text(&p.f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
 	put_rank(&p.f, envp);
 	note_threads();
-	/* what exec and the loader used by now tells when the image began, at the latest */
+	/* the CPU time of exec and loader bounds the begin of the image */
 	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
 		guest.maxrss_kib = (uint64_t)ru.ru_maxrss;
 		put_u64(&p.f, METRIC_USERTIME, tv_us(&ru.ru_utime));
@@ -242,8 +248,8 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 /* ---- END and EXEC --------------------------------------------------------------------------- */
 
 /*
- * ru_maxrss is carried over exec, and with vfork it begins at the parent's: it is this image's own
- * only if it grew since START. Else the kernel's mark for this address space is the truth.
+ * ru_maxrss survives exec, and after vfork it begins with the parent's: it is of this image only if
+ * it grew since START. Otherwise VmHWM is right.
  */
 static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rusage *ru,
 				struct own_io *own)
@@ -258,7 +264,7 @@ static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rus
 		put_u64(f, METRIC_RSSMAX, kib);
 }
 
-/* own is not yet booked; event counters, which are read last, are. */
+/* own is not yet added; the reads of event counters are. */
 static void put_own(struct fields *f, int pid, const struct own_io *booked,
 		    const struct own_io *own)
 {
@@ -270,7 +276,7 @@ static void put_own(struct fields *f, int pid, const struct own_io *booked,
 	put_u64(f, METRIC_OWN_SYSCW, booked->syscw);
 }
 
-/* Does a write fail here for certain: /dev/full, and a pipe or a socket that nobody reads any more?
+/* Will a write certainly fail: /dev/full, or a pipe or socket without reader?
  */
 static NOINLINE bool goes_nowhere(int fd)
 {
@@ -287,15 +293,14 @@ static NOINLINE bool goes_nowhere(int fd)
 }
 
 /*
- * What libc writes right after us, a call for each stream that holds something. Wide characters
- * become bytes only then. While other threads live the list of streams is theirs: then it is not
- * looked at but for the standard ones, which are at its end and stay there. Nothing of ours runs
- * after those writes: one that cannot but fail is a call without bytes, one that may fail since one
- * before did is not known. A disk that is full is not seen.
+ * What libc writes after us: one call for each stream with data. The size of wide characters is
+ * unknown. With other threads only the standard streams, at the end of the list, are read safely. A
+ * write that will certainly fail is a call without bytes; after an earlier error the result is
+ * unknown. A full disk is not noticed.
  */
 static void add_pending(struct pending *p, const FILE *f, size_t n)
 {
-	/* before the write is counted: no descriptor, or not one for writing */
+	/* not counted by the kernel: no descriptor, or not writable */
 	long mode = sys3(__NR_fcntl, f->_fileno, F_GETFL, 0);
 
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
@@ -325,7 +330,7 @@ static struct pending stdio_pending(enum ending how, int pid)
 	return p;
 }
 
-/* Of a copy. One whose number means nothing in its pid namespace is 0. */
+/* The parent of a copy; 0: outside its pid namespace. */
 static void put_parent(struct fields *f, int pid)
 {
 	int ppid = (int)sys0(__NR_getppid);
@@ -336,8 +341,8 @@ static void put_parent(struct fields *f, int pid)
 }
 
 /*
- * What /proc says of the whole process. Its own io file includes the children that it waited for:
- * then the threads' files are added up instead, and left out where one of them is not known.
+ * The values of the whole process in /proc. Its io file includes children that it waited for: then
+ * the sum over the threads is used, or nothing if a thread is unknown.
  */
 static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct thread_sums *others,
 				 bool known, const struct pending *pending,
@@ -354,7 +359,7 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct 
 	if (waited && !known)
 		t.io.present = 0;
 	if (!waited)
-		__builtin_memset(others->io, 0, sizeof(others->io));
+		__builtin_memset(&others->v[SUM_IO], 0, 7 * sizeof(*others->v));
 	put_task(f, &t, known ? others : NULL, pending);
 	if (t.stat.last >= STAT_NUM_THREADS)
 		put_u64(f, METRIC_NUM_THREADS, t.stat.f[STAT_NUM_THREADS]);
@@ -370,7 +375,7 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct 
 		put_u64(f, METRIC_STARTTIME, start);
 }
 
-/* An EXEC, with what is executed. The path goes without its NUL, arguments with theirs. */
+/* An EXEC with path (without NUL) and arguments (with NULs). */
 static NOINLINE size_t emit_exec(const struct held *h, unsigned flags, unsigned char *buf,
 				 const struct fields *f, struct intent *in, int pid)
 {
@@ -386,7 +391,7 @@ static NOINLINE size_t emit_exec(const struct held *h, unsigned flags, unsigned 
 	return written;
 }
 
-/* Did it wait for children? */
+/* Adds usage; true: it waited for children. */
 static NOINLINE bool put_usage(struct fields *f, enum who who, struct own_io *own)
 {
 	struct rusage ru;
@@ -398,7 +403,7 @@ static NOINLINE bool put_usage(struct fields *f, enum who who, struct own_io *ow
 	if (sys2(__NR_getrusage, RUSAGE_CHILDREN, &ru) != 0)
 		return false;
 	put_children(f, &ru);
-	return tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
+	return tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* every process uses some */
 }
 
 static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
@@ -451,7 +456,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	} else {
 		written = emit_fields(&h, PL_END, flags, buf, &f);
 	}
-	/* An image may go on all the same: exec can fail. A copy may have its parent's memory. */
+	/* an image may go on, since exec can fail; a copy may share its parent's memory */
 	if (who == IMAGE || goes_on)
 		own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
 	if (goes_on)
@@ -516,8 +521,8 @@ bool record_execs(void)
 	return own.syscr || own.syscw;
 }
 
-/* The cost of a copy that executes a program belongs to that program, but for what we did in it: it
- * writes nothing unless it has written before. */
+/* What a copy used before an exec belongs to the executed program, except our own I/O: it writes a
+ * record only if it has written before. */
 bool record_exec(const char *file, char *const argv[])
 {
 	struct intent in = {.file = file, .argv = argv};

@@ -1,8 +1,7 @@
 /*
- * Programs that close the door: once a seccomp filter is on, any call of ours could end the
- * program, so a last snapshot is written before it and nothing afterwards. libseccomp and friends
- * come through prctl() or syscall(); the latter is also the way of raw exits, raw execs and raw
- * tracing.
+ * Programs that install a seccomp filter: any of our calls could kill the program afterwards, so we
+ * write an END before and nothing later. libseccomp uses prctl() or syscall(), which is also used
+ * for raw exit, exec and ptrace.
  */
 #include "preload/guest.h"
 
@@ -30,7 +29,7 @@ static int real_prctl(const long *a)
 	return next.prctl((int)a[0], a[1], a[2], a[3], a[4]);
 }
 
-/* Other threads must be silent before it is on, not after. */
+/* Other threads must be silent before the filter is active. */
 static long install_filter(long number, const long *a, bool by_prctl)
 {
 	bool silent = guest.silent;
@@ -65,8 +64,8 @@ void silence_back(bool lifted)
 		__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
 }
 
-/* libseccomp asks what the kernel knows by calls that it must refuse: no filter, a wrong mode, and
- * strict mode with flags. They close no door. */
+/* libseccomp tests the kernel by calls that fail: no filter, a wrong mode, strict mode with flags.
+ * These install no filter. */
 static bool is_mode(long mode, long filter)
 {
 	return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter);
@@ -100,15 +99,15 @@ static long copy(long number, const long *a)
 }
 
 /*
- * The few calls that syscall() hands to C. All others go straight on from the assembly below, and
- * so does SYS_clone with flags or a stack by which the child has not all that its parent has, and
- * for itself: it may run on its parent's stack, which C would write to.
+ * The few calls that syscall() passes to C. All others go directly to libc in the assembly below,
+ * and so does SYS_clone with flags or a stack that share memory or descriptors: the child may run
+ * on its parent's stack, which C would write to.
  */
 __attribute__((used)) long special_syscall(long number, long a, long b, long c, long d, long e,
 					   long f)
 {
 	long args[6] = {a, b, c, d, e, f};
-	bool told = false, lifted = false;
+	bool recorded = false, lifted = false;
 	struct reach reach = {0};
 	char *const *envp;
 
@@ -137,17 +136,17 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	case __NR_chroot:
 	case __NR_pivot_root:
 		record_end(BY_ROOT, 0);
-		told = true;
+		recorded = true;
 		break;
 	case __NR_execve:
-		told = record_exec((const char *)a, (char *const *)b);
+		recorded = record_exec((const char *)a, (char *const *)b);
 		envp = (char *const *)args[2];
 		REACHABLE(&reach, envp);
 		args[2] = (long)envp;
 		lifted = silence_lift();
 		break;
 	case __NR_execveat:
-		told = record_exec((const char *)b, (char *const *)c);
+		recorded = record_exec((const char *)b, (char *const *)c);
 		envp = (char *const *)args[3];
 		REACHABLE(&reach, envp);
 		args[3] = (long)envp;
@@ -159,7 +158,7 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	long r = real_syscall(number, args);
 	silence_back(lifted);
 	reach_release(&reach);
-	if (told && r < 0)
+	if (recorded && r < 0)
 		record_resume();
 	if (number == __NR_setns && r == 0)
 		note_setns();

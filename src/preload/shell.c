@@ -1,12 +1,12 @@
 /*
- * Functions of libc that wait for a child inside of it, where our stand-ins for the wait family are
- * not called: system(), pclose(), and fclose() of what popen() opened.
+ * libc functions that wait for a child internally, without calling our wait functions: system(),
+ * pclose(), and fclose() of a popen() stream.
  *
- * The child of system() cannot be named. It began after the call did and has us for a parent, which
- * is enough for whoever reads the records. That of popen() stands behind the stream, and the
- * kernel is asked whether it is a child of ours, and no more afterwards.
+ * The pid of system()'s child is unknown. It began after the call and has us as parent, which is
+ * enough for readers. The pid of popen()'s child is behind the stream; the kernel tells whether it
+ * is our child before, and not after.
  *
- * Not seen are the shells of wordexp(), which tells nobody how they ended.
+ * The shells of wordexp() are not recorded, since their status is unknown.
  */
 #include "preload/guest.h"
 
@@ -16,12 +16,12 @@
 
 #define NO_SHELL (127 << 8)
 
-/* What system() returned, as a status; -1: there was no child, or it cannot be told. */
+/* The status of system()'s child; -1: no child, or unknown. */
 static int status_of(const struct growth *g, const char *command, int r)
 {
 	if (!command)
 		return r ? 0 : -1;
-	/* the status of a shell that could not be executed, too */
+	/* also the status of a shell that could not be executed */
 	return r == NO_SHELL && !growth_any(g) ? -1 : r;
 }
 
@@ -46,8 +46,8 @@ EXPORT int system(const char *command)
 	return r;
 }
 
-/* What popen() has allocated in every glibc since 2.1. That of other streams is of other sizes:
- * their lock, which comes last but for wide characters, lies elsewhere. */
+/* The allocation of popen() in every glibc since 2.1. Other streams have other sizes, so their lock
+ * is elsewhere. */
 struct popened {
 	FILE stream;
 	const void *functions;
@@ -70,7 +70,8 @@ static int child_behind(const FILE *stream)
 											: 0;
 }
 
-/* A child that ended with 0 is hidden by an error of the last write, or was another thread's. */
+/* Did an error of the last write hide a child with status 0? Otherwise another thread waited for
+ * it. */
 static bool was_hidden(const struct growth *g)
 {
 	return __atomic_load_n(&guest.reaps, __ATOMIC_RELAXED) == g->reaps && growth_any(g);

@@ -2,8 +2,7 @@
  * System calls without libc. The library is linked -nostdlib and must not touch errno, so it talks
  * to the kernel directly; results are the kernel's own, negative errno on failure.
  */
-#ifndef PL_PRELOAD_SYS_H
-#define PL_PRELOAD_SYS_H
+#pragma once
 
 #include <asm/unistd.h>
 
@@ -21,5 +20,3 @@
 #define sys3(n, a, b, c) sys6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define sys4(n, a, b, c, d) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define sys5(n, a, b, c, d, e) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-
-#endif

@@ -1,6 +1,5 @@
 /* AArch64: number in x8, arguments in x0 to x5, result in x0. */
-#ifndef PL_PRELOAD_SYS_AARCH64_H
-#define PL_PRELOAD_SYS_AARCH64_H
+#pragma once
 
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -26,5 +25,3 @@ static inline unsigned long long cycle_count(void)
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
 	return v;
 }
-
-#endif

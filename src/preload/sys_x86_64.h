@@ -1,6 +1,5 @@
 /* x86-64: number in rax, arguments in rdi rsi rdx r10 r8 r9, rcx and r11 are lost. */
-#ifndef PL_PRELOAD_SYS_X86_64_H
-#define PL_PRELOAD_SYS_X86_64_H
+#pragma once
 
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -20,5 +19,3 @@ static inline unsigned long long cycle_count(void)
 {
 	return __builtin_ia32_rdtsc();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /*
- * Records of threads: of each at its end, and of those that are alive when their process ends or
- * executes a program.
+ * Records of threads: at their end, and of live ones when their process ends or executes a program.
  */
 #include "preload/threads.h"
 
@@ -8,7 +7,7 @@
 #include <fcntl.h>
 #include <time.h>
 
-/* With THREADS_LIMITED so many threads of a process are read in full. */
+/* With THREADS_LIMITED this many threads are recorded with details. */
 #define FULL_LIMIT 64
 
 #define TICK_NS (PL_TICK_US * 1000u)
@@ -31,7 +30,7 @@ static void write_queue(const struct held *h, struct queue *q)
 	__atomic_store_n(&q->size, 0, __ATOMIC_RELAXED);
 }
 
-/* Whoever wanted to write it before the process ends may have found it taken. */
+/* The ending process may have found the queue in use. */
 static void leave_queue(const struct held *h, struct queue *q)
 {
 	__atomic_store_n(&q->taken, 0, __ATOMIC_SEQ_CST);
@@ -64,8 +63,8 @@ static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char
 	return true;
 }
 
-/* Before the process ends. Another thread may be filling the queue: then it writes it out itself,
- * and has a moment to do so. */
+/* Before the process ends. If another thread is filling the queue, it writes it, and gets a moment
+ * to do so. */
 static void flush_queue(const struct held *h, int pid)
 {
 	struct timespec pause = {.tv_nsec = 100000};
@@ -126,24 +125,22 @@ static void begin_record(struct fields *f, int pid, int tid, struct own_io *own)
 
 static void sums_of(const struct task *t, struct thread_sums *ret)
 {
-	ret->waiting_ns = t->sched.waiting_ns;
-	ret->timeslices = t->sched.timeslices;
-	ret->blkio_ticks = t->stat.last >= STAT_BLKIO_TICKS ? t->stat.f[STAT_BLKIO_TICKS] : 0;
+	ret->v[SUM_WAITING_NS] = t->sched.waiting_ns;
+	ret->v[SUM_TIMESLICES] = t->sched.timeslices;
+	ret->v[SUM_BLKIO_TICKS] =
+		t->stat.last >= STAT_BLKIO_TICKS ? t->stat.f[STAT_BLKIO_TICKS] : 0;
 	for (unsigned i = 0; i < 7; i++)
-		ret->io[i] = t->io.v[i];
+		ret->v[SUM_IO + i] = t->io.v[i];
 }
 
 static void add_sums(struct thread_sums *to, const struct thread_sums *s)
 {
-	__atomic_fetch_add(&to->waiting_ns, s->waiting_ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&to->timeslices, s->timeslices, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&to->blkio_ticks, s->blkio_ticks, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < 7; i++)
-		__atomic_fetch_add(&to->io[i], s->io[i], __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < SUMS; i++)
+		__atomic_fetch_add(&to->v[i], s->v[i], __ATOMIC_RELAXED);
 }
 
-/* stat, io and schedstat of one thread, into f and ret. of: NULL for the calling one, else where
- * the usage of another goes, which is known from here alone. False: it was gone. */
+/* Adds stat, io and schedstat of one thread to f and ret. of: NULL for the calling thread, else
+ * gets the usage of another one. False: it was gone. */
 static NOINLINE bool put_details(struct fields *f, int pid, const char *dir,
 				 const struct own_io *booked, struct own_io *own,
 				 const struct pending *pending, struct threads *of,
@@ -180,7 +177,7 @@ static void write_thread(const struct held *h, int pid, int tid, unsigned flags,
 	own_add(pid, own);
 }
 
-/* The calling thread: its usage is exact. */
+/* Records the calling thread, with exact usage. */
 static NOINLINE void write_own_thread(const struct held *h, int pid, int tid, uint64_t begin_ns,
 				      unsigned flags, const struct pending *pending,
 				      struct threads *to, struct thread_sums *ret)
@@ -204,8 +201,7 @@ static NOINLINE void write_own_thread(const struct held *h, int pid, int tid, ui
 	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
-/* Another thread of this process, still running: what the kernel shows of it from outside. shown:
- * its number in /proc. */
+/* Records another live thread by /proc. shown: its tid there. */
 static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, int shown,
 					struct threads *to, struct thread_sums *ret)
 {
@@ -215,7 +211,7 @@ static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, 
 	const struct own_io booked = own_of_thread(pid, tid);
 	struct own_io own = {0};
 	unsigned flags = PL_F_ALIVE;
-	/* the kernel's name for that thread's CPU clock */
+	/* the CPU clock of that thread */
 	int clock = (int)(~(unsigned)tid << 3 | 6);
 
 	begin_record(&f, pid, tid, &own);
@@ -252,7 +248,7 @@ static void remember_leaving(int tid)
 	__atomic_store_n(&l->tid, tid, __ATOMIC_RELEASE);
 }
 
-/* Did it say that it ends? Its tid may have been used again since. */
+/* Has it recorded its end? Its tid may be reused since. */
 static NOINLINE bool is_leaving(int pid, int tid)
 {
 	const struct leaving *l = &workplace->leaving[(unsigned)tid % LEAVING];
@@ -278,7 +274,7 @@ static const struct gone *find_gone(int tid)
 	return NULL;
 }
 
-/* The calling thread, which is the last one, runs the exit handlers after its end. */
+/* Adds what the calling thread, the last one, used in exit handlers after its end record. */
 static NOINLINE void add_rest(int pid, const struct gone *g, struct threads *to)
 {
 	const struct own_io booked = own_of_thread(pid, g->tid);
@@ -289,11 +285,8 @@ static NOINLINE void add_rest(int pid, const struct gone *g, struct threads *to)
 	read_task("/proc/thread-self/", "/proc/thread-self/", &t, &booked, &own, false);
 	own_add(pid, &own);
 	sums_of(&t, &now);
-	now.waiting_ns = less(now.waiting_ns, g->sums.waiting_ns);
-	now.timeslices = less(now.timeslices, g->sums.timeslices);
-	now.blkio_ticks = less(now.blkio_ticks, g->sums.blkio_ticks);
-	for (unsigned i = 0; i < 7; i++)
-		now.io[i] = less(now.io[i], g->sums.io[i]);
+	for (unsigned i = 0; i < SUMS; i++)
+		now.v[i] = less(now.v[i], g->sums.v[i]);
 	add_sums(&to->sums, &now);
 	to->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -330,7 +323,7 @@ static void write_live(const struct held *h, int pid, int tid, int shown, int se
 		write_other_thread(h, pid, tid, shown, to, &sums);
 }
 
-/* One that /proc shows. That may be of another pid namespace, with other numbers. */
+/* Records a thread by its tid in /proc, which may be of another pid namespace. */
 static void write_shown(const struct held *h, int pid, int shown, bool foreign, int self,
 			const struct pending *pending, struct threads *to)
 {

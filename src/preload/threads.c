@@ -1,8 +1,7 @@
 /*
- * Threads. Their beginning is seen by a small stand-in for the start routine, their end by the
- * destructor of a thread-specific value: that runs for return, pthread_exit and cancellation alike.
- * The value is the time the thread began, so nothing is allocated for it. The stand-in jumps to the
- * real routine: it leaves no frame on the thread's stack.
+ * Threads. A wrapper of the start routine sees their begin, the destructor of a thread-specific
+ * value their end: it runs for return, pthread_exit and cancellation. The value is the begin time,
+ * so nothing is allocated. The wrapper jumps to the real routine and leaves no frame on the stack.
  */
 #include "preload/threads.h"
 
@@ -18,37 +17,36 @@
 struct workplace *workplace;
 static unsigned next_launch;
 
-/* What a thread may use after it said that it ends, in its way out. More than that of all of them
- * was used by threads that we did not see: those of POSIX AIO and timers, and by the bare system
- * call. Giving a large stack back takes longer, but makes no page faults, as a thread's first steps
- * do. */
+/* What a thread may use after its end record. If all together used more, there were threads that we
+ * did not see: those of POSIX AIO and timers, or made by the system call. Freeing a large stack
+ * takes longer, but makes no page faults, unlike the start of a thread. */
 #define AFTERWARDS_NS 250000u
 #define AFTERWARDS_FAULTS 8u
 
-/* How long a thread stays once its process has looked at all: an exit handler behind ours might
- * wait for the thread. */
+/* How long a thread stays after its process has read all: a later exit handler might wait for it.
+ */
 #define STAY_NS 300000000
 
-/* What other libraries keep for a thread may be given back, and written, at its end: we look at it
- * in the last round of destructors. The rounds are counted in bits of the value. */
+/* Other libraries may write data of a thread at its end: we record in the last round of
+ * destructors. Bits of the value count the rounds. */
 #define ROUNDS ((uintptr_t)PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 
 struct thread_counts counts;
 
-/* The process that is about to end, or to execute a program: it records its threads as they are
- * then, and what they would say later might come too late to be written. */
+/* The process that is about to end or to exec: it records its threads, whose own records might come
+ * too late. */
 static int closed_pid;
 
-/* It is looking at them. */
+/* It is reading them. */
 static bool looking;
 
-/* Some were made before us, by a constructor of another library. */
+/* Another library's constructor made threads before us. */
 static bool early;
 
-/* Key plus one; 0 while there is none. */
+/* Key plus one; 0: none. */
 static unsigned key_plus_one;
 
-/* Two threads may both make one; the first to publish wins. */
+/* Two threads may create one; the first to publish it wins. */
 static bool have_workplace(void)
 {
 	struct workplace *none = NULL;
@@ -70,8 +68,8 @@ unsigned threads_created(int pid)
 	return counts.pid == pid ? counts.created : 0;
 }
 
-/* The CPU time of the process that none of the threads that are known has used; all is the whole,
- * read before theirs. Those of the images before this one are gone by right. */
+/* CPU time of the process that no known thread used; all: the total, read before. Threads of
+ * earlier images do not count. */
 static uint64_t unaccounted(int pid, uint64_t all, uint64_t known)
 {
 	if (early && pid == guest.pid)
@@ -79,14 +77,14 @@ static uint64_t unaccounted(int pid, uint64_t all, uint64_t known)
 	return less(all, known + (pid == guest.pid ? guest.others_ns : 0));
 }
 
-/* A copy of the process may have inherited the count of threads that it does not have: it waits in
- * vain, and not long. Many that end at once take longer, but there are fewer and fewer of them. */
+/* A copy may have inherited a count of threads that it does not have: it waits in vain, but not
+ * long. Many threads that end at once take longer, but their number decreases. */
 bool await_endings(bool stayed)
 {
 	struct timespec pause = {.tv_nsec = 100000};
 
 	for (int i = 0, before = INT_MAX; i < 500; i++) {
-		/* in this order: who stays ends, too */
+		/* in this order: staying threads are ending, too */
 		int staying = stayed ? 0 : __atomic_load_n(&guest.staying, __ATOMIC_SEQ_CST);
 		int busy = __atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) - staying;
 
@@ -115,7 +113,7 @@ bool threads_close(int pid)
 	return await_endings(false);
 }
 
-/* Not those of a parent whose memory this process runs on. */
+/* Does not change a parent on whose memory this process runs. */
 void threads_reopen(int pid)
 {
 	if (closed_pid != pid)
@@ -124,8 +122,8 @@ void threads_reopen(int pid)
 	sys3(__NR_futex, &closed_pid, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-/* Its process records the threads as they are: one that left now would be missing. It stays until
- * the process is gone, or goes on. False: for nothing. */
+/* The process is recording its threads, and one that left now would be missing. Waits until the
+ * process ends or goes on. False: timed out. */
 static bool stay(int pid)
 {
 	struct timespec limit = {.tv_nsec = STAY_NS};
@@ -141,7 +139,7 @@ void threads_forget(void)
 	counts.pid = 0;
 }
 
-/* Did somebody else fault than those that are known? Images before this one may have. */
+/* Did unknown threads cause page faults? Earlier images may have. */
 static NOINLINE bool others_faulted(int pid, const struct threads *known, unsigned ended)
 {
 	struct rusage ru;
@@ -210,8 +208,8 @@ static void thread_ends(void *value)
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
-/* The key is made with the first thread, so that programs without threads have all of theirs. Two
- * threads may both make one; the first to publish wins. */
+/* The key is created with the first thread, so that programs without threads can use all keys. Two
+ * threads may create one; the first to publish it wins. */
 static bool have_key(void)
 {
 	pthread_key_t key;
@@ -254,7 +252,7 @@ static void release_launch(struct launch *l)
 		sys2(__NR_munmap, l, sizeof(*l));
 }
 
-/* First steps of a new thread. Not a system call without events: a filter may be on by now. */
+/* Begin of a new thread. No system call without events: a filter may be active. */
 static void thread_begins(struct launch *l)
 {
 	uint64_t begin_ns = l->begin_ns;
@@ -281,7 +279,7 @@ static int begin_c11(void *p)
 	return l.routine.c11(l.arg);
 }
 
-/* NULL: create it the ordinary way, it will not be recorded. */
+/* NULL: the thread is not recorded. */
 static struct launch *prepare(void)
 {
 	int pid;
@@ -294,9 +292,9 @@ static struct launch *prepare(void)
 		__builtin_memset(&counts, 0, sizeof(counts));
 		counts.pid = pid;
 		guest.ending = guest.staying = 0;
-		/* while there is one thread: others could undo what one of them booked */
+		/* while there is one thread: later it could undo what others added */
 		own_begin(pid);
-		/* a copy with its first thread: what its parent had queued is the parent's to write
+		/* the first thread of a copy: the parent writes its own queue
 		 */
 		if (workplace) {
 			workplace->queue.size = 0;

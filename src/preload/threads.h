@@ -1,12 +1,11 @@
-/* What threads.c and thread_rows.c share: threads as they come and go, and their records. */
-#ifndef PL_PRELOAD_THREADS_H
-#define PL_PRELOAD_THREADS_H
+/* Shared by threads.c (begin and end of threads) and thread_rows.c (their records). */
+#pragma once
 
 #include "preload/guest.h"
 
-/* What the stand-in needs to know, from the creating thread until the new one has read it. */
+/* Data for the start routine, until the new thread has read it. */
 struct launch {
-	int busy; /* 0 free, 1 in use, 2 a page of its own */
+	int busy; /* 0: free, 1: in use, 2: a separate page */
 	union {
 		void *(*posix)(void *);
 		int (*c11)(void *);
@@ -16,10 +15,9 @@ struct launch {
 };
 
 /*
- * Records of threads without details, which come in masses, are gathered and written together:
- * opening the file for each would cost more than all the rest. Whoever finds the queue taken, or
- * its process about to end, writes his own. At most this many are lost when the process is killed;
- * every other record is written at once.
+ * Records of threads without details, which may be many, are queued and written together: opening
+ * the file for each would cost more than all the rest. A thread that finds the queue in use, or its
+ * process ending, writes its own record. Only the queue is lost when the process is killed.
  */
 #define QUEUE_BYTES 2048
 #define QUEUE_NS 100000000u
@@ -31,24 +29,24 @@ struct queue {
 	unsigned char data[QUEUE_BYTES];
 };
 
-/* A thread that said that it ends is there for a moment still, and the last one of a process runs
- * the exit handlers then. So many are remembered, with what they are in the sums with. */
+/* A thread lives on for a moment after its end record, and the last one of a process runs the exit
+ * handlers. Remembers this many, with their values in the sums. */
 #define GONE 64
 struct gone {
 	int tid;
 	struct thread_sums sums;
 };
 
-/* Of many that end at once hundreds may be there still: those that are recorded, each at the place
- * of its tid, with the low half of the tick in which it ended. Only what is used becomes memory. */
+/* If many threads end at once, hundreds may still exist: those that are recorded, by tid, with the
+ * low half of the tick of their end. Only used pages take memory. */
 #define LEAVING 16384
 struct leaving {
 	int tid;
 	uint32_t tick;
 };
 
-/* Made with the first thread. Launches are taken without a lock, which a forked copy might inherit
- * held; more threads than this between creation and first step use a page each. */
+/* Created with the first thread. Launches are claimed without a lock, which a forked copy might
+ * inherit; if all are in use, a thread uses a separate page. */
 #define LAUNCHES 128
 struct workplace {
 	struct queue queue;
@@ -59,7 +57,7 @@ struct workplace {
 };
 extern struct workplace *workplace;
 
-/* Of the process in pid; a forked copy starts anew. */
+/* Of process pid; a forked copy starts from zero. */
 struct thread_counts {
 	int pid;
 	unsigned created;
@@ -69,11 +67,8 @@ extern struct thread_counts counts;
 
 /* Is the process about to end, or to execute a program? */
 bool threads_closed(int pid);
-/* The calling thread ends: records it, and adds it to those that did. */
+/* Records the end of the calling thread and adds it to the sums. */
 void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns);
-/* Records those that are alive. What they used is added to what the ended ones did: in to, and not
- * for good, since the process may go on. */
+/* Records the live threads and adds them to the sums in *to only, since the process may go on. */
 void record_live_threads(const struct held *h, int pid, const struct pending *pending,
 			 struct threads *to);
-
-#endif

@@ -1,15 +1,14 @@
 /*
- * Programs that could not load the library: in another root (chroot, pivot_root, a mount namespace
- * without our directory) or with every descriptor in use. Their loader would say so on the
- * program's standard error. What is executed from there gets an environment without the library
- * instead.
+ * Programs that cannot load the library: in another root (chroot, pivot_root, a mount namespace
+ * without our directory) or with all descriptors in use. Their loader would print an error. Such
+ * programs get an environment without the library.
  *
- * Asking costs three calls before each exec. The new environment is made on the stack of whoever
- * executes, who may be a vfork child and run on its parent's memory. A large one would not fit on a
- * small stack: it is mapped, and an exec unmaps it. Not so for a vfork child: the mapping would
- * stay in its parent for good. Its large environment stays as it is, and its loader complains.
+ * The check takes three calls before each exec. The new environment is on the caller's stack, since
+ * a vfork child runs on its parent's memory. A large one is mapped, and exec unmaps it; but in a
+ * vfork child the mapping would stay in its parent, so a large environment is left unchanged, and
+ * the loader complains.
  *
- * As with all that a program hands to exec, the pointers may be bad, and are read by the kernel.
+ * The program's pointers may be invalid, so the kernel reads them.
  */
 #include "preload/guest.h"
 
@@ -23,7 +22,7 @@
 static const char variable[] = "LD_PRELOAD=";
 #define PREFIX (sizeof(variable) - 1)
 
-/* Its name as the loader was told it; NULL: unknown. */
+/* Our path in LD_PRELOAD; NULL: unknown. */
 static const char *self;
 
 void reach_begin(void)
@@ -34,7 +33,7 @@ void reach_begin(void)
 		self = map->l_name;
 }
 
-/* Descriptors that the exec closes are free for the loader. */
+/* Does the exec close descriptors, so that the loader can use them? */
 static bool closes_some(void)
 {
 	struct rlimit limit;
@@ -48,8 +47,8 @@ static bool closes_some(void)
 	return limit.rlim_cur > 65536;
 }
 
-/* No copy of a descriptor of the program is made to see whether there is room: closing that would
- * end the program's locks on the file. What is opened as a mere path has none. */
+/* Opens "/" with O_PATH to test for a free descriptor: closing a copy of the program's descriptors
+ * would drop its file locks. */
 static bool reachable(void)
 {
 	if (sys3(__NR_faccessat, AT_FDCWD, self, R_OK) < 0)
@@ -60,7 +59,7 @@ static bool reachable(void)
 	return fd != -EMFILE || closes_some();
 }
 
-/* The place of LD_PRELOAD among the variables, and their number; false where it is not there. */
+/* The index of LD_PRELOAD and the number of variables; false: it is not set. */
 static bool find_preload(int pid, char *const *envp, size_t *ret_at, size_t *ret_count)
 {
 	char head[PREFIX];
@@ -88,7 +87,7 @@ static size_t size_of(int pid, const char *s)
 	char part[128];
 
 	for (size_t used = 0; used < PRELOAD_MAX;) {
-		/* never over the end of a page */
+		/* never across a page boundary */
 		size_t n = sizeof(part) - ((uintptr_t)(s + used) & (sizeof(part) - 1));
 
 		if (read_memory(pid, s + used, part, n) != (long)n)
@@ -138,7 +137,7 @@ static bool is_self(const char *entry, size_t n)
 	       !__builtin_memcmp(entry + n - size, name, size);
 }
 
-/* Takes the library out of a list, in place; the length of what is left. */
+/* Removes the library from a list, in place; returns the new length. */
 static size_t take_out(char *list, size_t n)
 {
 	size_t left = 0;
@@ -160,7 +159,7 @@ static size_t take_out(char *list, size_t n)
 	return left;
 }
 
-/* Another thread may have changed the environment meanwhile: then it stays as it is. */
+/* If another thread changed the environment meanwhile, it is left unchanged. */
 NOINLINE char *const *reach_without(const struct reach *r, char *const *envp, void *room)
 {
 	char **out = room, *text = (char *)(out + r->count + 1);
@@ -184,8 +183,8 @@ NOINLINE char *const *reach_without(const struct reach *r, char *const *envp, vo
 
 /* ---- another root --------------------------------------------------------------------------- */
 
-/* The record file is out of reach from there, most often: a last snapshot is written before. Any
- * later record makes it void. */
+/* The record file is usually not reachable from the new root, so an END is written before. Any
+ * later record supersedes it. */
 static int after_root(int r)
 {
 	if (r < 0)
@@ -201,7 +200,7 @@ EXPORT int chroot(const char *path)
 	return after_root(next.chroot(path));
 }
 
-/* libc has it, and no header that says so. */
+/* libc has no declaration of it. */
 EXPORT int pivot_root(const char *new_root, const char *put_old);
 EXPORT int pivot_root(const char *new_root, const char *put_old)
 {

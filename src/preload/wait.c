@@ -1,13 +1,13 @@
 /*
- * The wait family: a parent that takes a child's status also records it, with the child's usage.
- * This closes the books for children that could not speak for themselves: static programs, killed
- * ones, raw exits. The real functions are called because they are cancellation points.
+ * The wait family: a parent records the status and usage of its children. This accounts for
+ * children without own records: static programs, killed ones, raw exits. The real functions are
+ * called because they are cancellation points.
  *
- * libc's wait and waitpid become its wait4, which returns the usage. Where somebody else stands in
- * for them, and for waitid, the usage is the growth of what all children used.
+ * libc's wait and waitpid become wait4, which returns the usage. If another library interposes
+ * them, and for waitid, the usage is the growth of the usage of all children.
  *
- * A tracer is also told of the end of threads, and of processes that are others' children. The
- * kernel adds nothing of those to the usage of its children: so they are told apart.
+ * A tracer also waits for threads and for processes of other parents. The kernel does not add these
+ * to the usage of its children, which tells them apart.
  */
 #include "preload/guest.h"
 
@@ -41,7 +41,7 @@ static void subtract(struct timeval *a, const struct timeval *b)
 	}
 }
 
-/* What one child added to the usage of all; its largest resident set cannot be told. */
+/* What one child added to the usage of all; its maximum RSS is unknown. */
 static void subtract_usage(struct rusage *a, const struct rusage *b)
 {
 	subtract(&a->ru_utime, &b->ru_utime);
@@ -62,7 +62,7 @@ void growth_begin(struct growth *g)
 	g->known = sys2(__NR_getrusage, RUSAGE_CHILDREN, &g->before) == 0;
 }
 
-/* Was nothing added of a child that used this much? */
+/* Was the usage of this child not added? */
 static bool was_traced(const struct growth *g, const struct rusage *usage)
 {
 	struct rusage after;
@@ -94,7 +94,7 @@ void growth_end(const struct growth *g, pid_t pid, int status)
 	record_reap(pid, g->begin_ns, status, known ? &after : NULL);
 }
 
-/* A copy that ran on our memory and installed a filter is gone, without a word when it was killed.
+/* A copy that ran on our memory and installed a filter is gone: we are no longer silent.
  */
 static pid_t heard_last(pid_t r)
 {
@@ -110,7 +110,7 @@ static pid_t real_wait4(pid_t pid, int *status, int options, struct rusage *usag
 	return next.wait4(pid, status, options, usage);
 }
 
-/* As libc's wait(), waitpid() and wait3() do it, whoever stands in for wait4(). */
+/* libc's own wait4(), even if it is interposed. */
 static pid_t libcs_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	if (!libcs.wait4)
@@ -124,7 +124,7 @@ static pid_t by_wait3(pid_t pid, int *status, int options, struct rusage *usage)
 	return next.wait3(status, options, usage);
 }
 
-/* The caller's own pointers go to the kernel, which checks them. */
+/* Passes the caller's pointers to the kernel, which checks them. */
 static pid_t do_wait4(pid_t (*real)(pid_t, int *, int, struct rusage *), pid_t pid, int *status,
 		      int options, struct rusage *usage)
 {
@@ -199,7 +199,7 @@ static int real_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	return next.waitid(type, id, info, options);
 }
 
-/* The kernel fills in all of *info, a process id of 0 included when no child was taken. */
+/* The kernel fills in all of *info, with pid 0 if there was no child. */
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct growth g;
@@ -222,7 +222,7 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	return r;
 }
 
-/* As libc does it: the kernel stores a word that is asked for, libc returns it. */
+/* As in libc: the kernel stores the word that libc returns. */
 static long raw_ptrace(int request, const long *a)
 {
 	long word = 0;
@@ -236,15 +236,15 @@ static long raw_ptrace(int request, const long *a)
 	return word;
 }
 
-/* A forked copy may trace, too. In one that runs on its parent's memory it costs the parent a
- * little at each wait, no more. */
+/* A copy may trace, too. If it runs on its parent's memory, waits of the parent get a little
+ * slower. */
 void note_trace(int request)
 {
 	if (request != PTRACE_TRACEME && watching())
 		guest.tracer = true;
 }
 
-/* The type of the first argument is an enumeration in libc's header, and an int to the compiler. */
+/* The first argument is an enum in libc's header, which is an int. */
 EXPORT long ptrace(int request, ...);
 EXPORT long ptrace(int request, ...)
 {

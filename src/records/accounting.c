@@ -1,18 +1,15 @@
 /*
- * Joining records into processes and images. Files of one host are read side by side in the order
- * of time; within a file the order of the frames is the order of events that caused each other: a
- * process starts before it ends, and is reaped after that.
+ * Loading record files. All files are read side by side in the order of time. Within a file, frames
+ * are in causal order: a process starts before it ends, and is reaped after that.
  */
 #include "records/accounting.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 #include "records/accounting_internal.h"
 
 void accounting_init(struct accounting *b)
@@ -41,7 +38,7 @@ void accounting_release(struct accounting *b)
 	free(b->exes);
 	free(b->spaces);
 	free(b->table);
-	free(b->exe_table);
+	hash_map_release(&b->exe_map);
 	free(b->threads);
 	memset(b, 0, sizeof(*b));
 }
@@ -110,7 +107,7 @@ static bool is_longer(const struct accounting *b, size_t i, size_t than)
 	       one.records > other.records;
 }
 
-/* Copies: all files stand behind their first record, which tells. */
+/* Drops copies of files, which have the same first record. All files stand behind it. */
 static void drop_twins(struct accounting *b, struct source *sources)
 {
 	for (size_t i = 0; i < b->file_count; i++)
@@ -157,31 +154,51 @@ int accounting_load(struct accounting *b, struct strbuf *why)
 	accounting_resolve_unnamed(b);
 	accounting_drop_unheard(b);
 	accounting_merge_namespaces(b);
-	accounting_add_dark_images(b);
+	accounting_add_unrecorded(b);
 	accounting_resolve_children(b);
 	accounting_resolve_times(b);
 	return 0;
 }
 
+/* Names of record files are unique, so equal names and sizes are equal records, even if the files
+ * were moved meanwhile. */
+bool accounting_reuse(struct accounting *b, struct accounting *joined)
+{
+	bool same = b->file_count == joined->file_count && b->keep_threads <= joined->keep_threads;
+
+	for (size_t i = 0; i < b->file_count && same; i++)
+		same = b->files[i].rec.limit == joined->files[i].rec.limit &&
+		       !strcmp(path_base(b->files[i].name), path_base(joined->files[i].name));
+	if (!same)
+		return false;
+	for (size_t i = 0; i < b->file_count; i++) { /* as the caller knows them */
+		char *name = joined->files[i].name;
+
+		joined->files[i].name = b->files[i].name;
+		b->files[i].name = name;
+	}
+	accounting_release(b);
+	*b = *joined;
+	accounting_init(joined);
+	return true;
+}
+
 void accounting_find_running(struct accounting *b)
 {
-	char path[64], host[65] = "";
+	char host[65] = "";
 
 	(void)gethostname(host, sizeof(host) - 1);
 	for (size_t i = 0; i < b->process_count; i++) {
 		struct process *p = &b->processes[i];
-		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-		struct proc_stat st;
+		struct process_stat stat = {0};
+		const uint64_t *f = stat.st.f;
 
 		if (p->merged || p->status >= 0 || p->reaped ||
-		    strcmp(b->hosts[p->host].name, host) != 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/stat", process_pid(p));
-		if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
-		    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
+		    strcmp(b->hosts[p->host].name, host) != 0 ||
+		    !process_stat_read("", process_pid(p), &stat))
 			continue;
 		p->running =
-			st.f[STAT_STATE] != 'Z' && st.f[STAT_STATE] != 'X' &&
-			(!p->starttime_us || st.f[STAT_STARTTIME] * PL_TICK_US == p->starttime_us);
+			f[STAT_STATE] != 'Z' && f[STAT_STATE] != 'X' &&
+			(!p->starttime_us || f[STAT_STARTTIME] * PL_TICK_US == p->starttime_us);
 	}
 }

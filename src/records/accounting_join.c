@@ -1,13 +1,12 @@
 /*
- * Joining records into processes and images: see accounting.h. A process is found by its pid and
- * namespace, newest first; its start time, or where there is none the order of events, keeps a
- * reused pid apart.
+ * Joins records into processes and images; see accounting.h. A process is found by its pid and pid
+ * namespace, newest first. Its start time, or the order of events, tells a reused pid.
  */
 #include "records/accounting_internal.h"
 
 #include <string.h>
 
-/* What a record is about, in the terms of one file. */
+/* One record and what it is about. */
 struct context {
 	struct accounting *b;
 	struct accounting_file *file;
@@ -16,8 +15,8 @@ struct context {
 	uint64_t key, time;
 };
 
-/* The namespace of a record's pids: its own word, else that of the command that made the file.
- * Files of older libraries have the device of /proc only. */
+/* The pid namespace of a record: its PIDNS, else that of the command that wrote the file. Older
+ * libraries recorded only the device of /proc. */
 static uint64_t make_key(struct context *c, uint64_t pid)
 {
 	uint64_t number = record_get(c->r, METRIC_PIDNS, c->file->pidns);
@@ -27,7 +26,7 @@ static uint64_t make_key(struct context *c, uint64_t pid)
 	return accounting_space(c->b, c->file->host, number) << 32 | (pid & 0xffffffff);
 }
 
-/* A process in a namespace of its own that still sees the /proc of the run: its pid there. */
+/* A process in another pid namespace that still sees the /proc of the run: notes its pid there. */
 static void take_link(struct context *c, struct process *p)
 {
 	if (record_has(c->r, METRIC_NSPID) && record_has(c->r, METRIC_PIDNS) &&
@@ -45,14 +44,14 @@ static uint64_t cpu_of(const struct context *c)
 	return number(c, METRIC_USERTIME) + number(c, METRIC_SYSTEMTIME);
 }
 
-/* When the process began, as far as the record says; a THREAD speaks of the thread's start. */
+/* The start time of the process; that in a THREAD record is of the thread. */
 static uint64_t starttime(const struct context *c)
 {
 	return c->r->type == PL_THREAD ? 0 : number(c, METRIC_STARTTIME);
 }
 
-/* A process that could have made this record: not over, and of the same start where both say. That
- * is a tick of the clock, in which a pid may be used many times. */
+/* The process that could have written this record: not over, and with the same start time if both
+ * are known. Start times are in ticks, and a pid may be reused within one. */
 static struct process *current(struct context *c)
 {
 	uint32_t i = accounting_newest(c->b, c->key);
@@ -63,7 +62,7 @@ static struct process *current(struct context *c)
 	uint64_t start = starttime(c);
 	if (start && p->starttime_us && start != p->starttime_us)
 		return NULL;
-	/* whoever speaks was not waited for yet: it was another child of system() that ended so */
+	/* it has not been waited for yet, so another child of system() ended */
 	if (!start || p->starttime_us)
 		accounting_not_meant(c->b, p);
 	if (p->reaped && c->time > p->end_ns)
@@ -71,7 +70,7 @@ static struct process *current(struct context *c)
 	return (start && p->starttime_us) || !p->reaped ? p : NULL;
 }
 
-/* The kernel's short name of a program, for those that have no other. */
+/* The kernel's short name, for programs without a better one. */
 static void take_comm(struct context *c, struct process *p)
 {
 	if (record_has(c->r, METRIC_COMM))
@@ -79,7 +78,7 @@ static void take_comm(struct context *c, struct process *p)
 					     c->r->text[METRIC_COMM].size);
 }
 
-/* ---- what the records say ------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------- */
 
 static void set_begin(struct process *p, uint64_t ns)
 {
@@ -93,15 +92,15 @@ static void set_end(struct process *p, uint64_t ns)
 		p->end_ns = ns;
 }
 
-/* The write of this record itself is in the accounts of the process that made it. */
-static void book_own_write(const struct context *c, struct process *p)
+/* The write of this record is in the I/O counters of the process that wrote it. */
+static void count_own_write(const struct context *c, struct process *p)
 {
 	p->own_wchar += c->r->size;
 	p->own_syscw++;
 }
 
-/* A program that somebody saw in /proc before it was replaced by one that is known otherwise: exe,
- * or NO_INDEX. A forked copy that was seen before it executed its first program is none. */
+/* Adds an image for a program that was only seen in /proc before exe (or NO_INDEX) replaced it. A
+ * forked copy that has not executed a program is none. */
 static void place_peek(struct context *c, struct process *p, uint32_t exe)
 {
 	if (p->peek != NO_OFFSET && p->peek_begin_ns && p->peek_exe != exe) {
@@ -117,7 +116,7 @@ static void place_peek(struct context *c, struct process *p, uint32_t exe)
 	p->peek_exe = NO_INDEX;
 }
 
-/* forked: that of its fork, by the kernel. */
+/* forked: the kernel reported the fork. */
 static void take_parent(const struct context *c, struct process *p, bool forked)
 {
 	uint32_t ppid = (uint32_t)number(c, METRIC_PPID);
@@ -128,7 +127,7 @@ static void take_parent(const struct context *c, struct process *p, bool forked)
 		p->started_by = (uint32_t)record_get(c->r, METRIC_FORKER, ppid);
 }
 
-/* Did a copy say so little of its end that it may have executed a program since? */
+/* May this copy have executed a program after its last record? */
 static bool may_execute(const struct image *img)
 {
 	return img->copy && (img->end == NO_OFFSET || img->silent);
@@ -140,20 +139,20 @@ static void on_start(struct context *c)
 
 	const struct image *before = p && p->last != NO_INDEX ? &c->b->images[p->last] : NULL;
 
-	/* A START behind an END is another process; behind an EXEC it is not. Start times do not
-	 * tell everything: short-lived namespaces have the same pids within one tick of the clock.
+	/* A START after an END is another process; after an EXEC it is not. Start times are not
+	 * enough: short-lived pid namespaces reuse pids within a tick.
 	 */
 	if (before && before->end != NO_OFFSET && !before->ended_by_exec && !before->silent)
 		p = NULL;
 	if (!p)
 		p = accounting_add_process(c->b, c->key, c->file->host);
 	p->starttime_us = starttime(c);
-	p->ppid = 0; /* another may have adopted it since the last image */
+	p->ppid = 0; /* it may have been adopted since the last image */
 	take_parent(c, p, false);
 	take_link(c, p);
 	p->copy_of = false;
 	p->own_wchar = p->own_syscw = 0;
-	book_own_write(c, p);
+	count_own_write(c, p);
 	set_begin(p, c->time);
 	uint32_t exe = accounting_path(c->b, c->r);
 	place_peek(c, p, exe);
@@ -164,7 +163,7 @@ static void on_start(struct context *c)
 	}
 	uint64_t early =
 		cpu_of(c) - (img && !img->copy && img->cpu_us <= cpu_of(c) ? img->cpu_us : 0);
-	/* what a copy did before it executed its first program belongs to that program */
+	/* what a copy used before its first exec belongs to the executed program */
 	if (img && may_execute(img))
 		*img = accounting_no_image(img->process);
 	else
@@ -178,7 +177,8 @@ static void on_start(struct context *c)
 		p->images++;
 }
 
-/* The program that a copy runs. Its start in ticks is up to 10 ms early: not before that program's.
+/* Finds the image that a copy runs. The start of the copy is in ticks, up to 10 ms early: not
+ * before that of the image.
  */
 static void find_origin(struct context *c, struct image *img, uint64_t pid)
 {
@@ -186,7 +186,7 @@ static void find_origin(struct context *c, struct image *img, uint64_t pid)
 
 	if (of == img->process)
 		of = accounting_namesake(c->b, c->file->host, img->process, pid);
-	if (of == NO_INDEX) /* it went into a namespace of its own, where that pid is unknown */
+	if (of == NO_INDEX) /* it entered a pid namespace where that pid is unknown */
 		of = accounting_newest(c->b, accounting_home(c->b, c->file) << 32 | pid);
 	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)
 		return;
@@ -198,14 +198,14 @@ static void find_origin(struct context *c, struct image *img, uint64_t pid)
 		img->begin_ns = origin->begin_ns;
 }
 
-/* The image that an END, EXEC or THREAD speaks for; made when its START is lost. */
+/* The image of an END, EXEC or THREAD record; added if its START is lost. */
 static struct image *speaker(struct context *c)
 {
 	struct process *p = current(c);
 	uint64_t copy_of = number(c, METRIC_IMAGE_PID);
 
 	if (p && p->last != NO_INDEX && copy_of && !p->copy_of)
-		p = NULL; /* a copy cannot be a process that executed something */
+		p = NULL; /* a copy has not executed a program */
 	if (!p)
 		p = accounting_add_process(c->b, c->key, c->file->host);
 	if (p->last == NO_INDEX)
@@ -246,7 +246,7 @@ static void on_end(struct context *c)
 		p->children_sys_us = number(c, METRIC_CSTIME);
 		p->reaped_user_us = p->reaped_sys_us = 0;
 	}
-	if (img->ended_by_exec || img->copy) { /* whoever looked saw this image */
+	if (img->ended_by_exec || img->copy) { /* the PEEK saw this image */
 		p->peek = NO_OFFSET;
 		p->peek_exe = NO_INDEX;
 	}
@@ -257,8 +257,8 @@ static void on_end(struct context *c)
 		p->status = -1;
 }
 
-/* Of a copy, which does not say when it began. One that executes a program may not have spoken of
- * itself before. */
+/* The process of a RESUME. A copy has no start time, and the RESUME before its exec may be its
+ * first record. */
 static struct process *resuming(struct context *c)
 {
 	struct process *p = current(c);
@@ -272,7 +272,7 @@ static struct process *resuming(struct context *c)
 	return p;
 }
 
-/* Its exec failed, or what else it took for its end: the image goes on. */
+/* The exec, or whatever else should end the image, failed: the image goes on. */
 static void on_resume(struct context *c)
 {
 	struct process *p = resuming(c);
@@ -289,7 +289,7 @@ static void on_resume(struct context *c)
 	if (!p->reaped)
 		p->status = -1;
 	set_end(p, c->time);
-	book_own_write(c, p);
+	count_own_write(c, p);
 }
 
 static void on_thread(struct context *c)
@@ -299,7 +299,7 @@ static void on_thread(struct context *c)
 
 	if (p->threads_seen < UINT16_MAX)
 		p->threads_seen++;
-	book_own_write(c, p);
+	count_own_write(c, p);
 	set_end(p, c->time);
 	if (!c->b->keep_threads)
 		return;
@@ -315,7 +315,8 @@ static void on_thread(struct context *c)
 	};
 }
 
-/* Was it taken for a child of system(), and this is its true end? Else its pid is used again. */
+/* Was it wrongly taken for a child of system(), so that this is its real end? If not, its pid was
+ * reused. */
 static bool is_true_end(const struct context *c, const struct process *p, int32_t status)
 {
 	const struct image *spoken = accounting_last_spoken(c->b, p);
@@ -328,20 +329,20 @@ static bool is_true_end(const struct context *c, const struct process *p, int32_
 	return prior < 0 || prior == status;
 }
 
-/* The newest process of the key that lived at a time and was not reaped yet. */
+/* The newest process with this key that began before this record and is not reaped. */
 static struct process *reapable(struct context *c, int32_t status)
 {
-	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
-	     i = c->b->processes[i].previous) {
-		struct process *p = &c->b->processes[i];
+	struct process *p;
 
+	FOR_KEY(c->b, p, c->key)
+	{
 		if (p->begin_ns > c->time)
 			continue;
 		if (is_true_end(c, p, status))
 			accounting_not_meant(c->b, p);
 		if (p->reaped)
 			return NULL;
-		/* another end than it announced, and not by its parent: the pid was used again */
+		/* another status than it announced, and not from its parent: the pid was reused */
 		if (p->status >= 0 && !p->has_kernel && p->status != status &&
 		    p->ppid != number(c, METRIC_PPID))
 			return NULL;
@@ -350,8 +351,8 @@ static struct process *reapable(struct context *c, int32_t status)
 	return NULL;
 }
 
-/* Who waited. A forked copy may wait and then execute a program that we cannot enter: this is the
- * first that is heard of it. A supervisor, of whom nothing else is heard, goes again. */
+/* The process that waited. This may be its first record: a forked copy may wait and then execute a
+ * program that cannot be recorded. accounting_drop_unheard() drops supervisors. */
 static struct process *reaper_of(struct context *c)
 {
 	uint64_t key = (c->key & ~0xffffffffull) | number(c, METRIC_PPID);
@@ -364,13 +365,13 @@ static struct process *reaper_of(struct context *c)
 	return accounting_add_process(c->b, key, c->file->host);
 }
 
-static void book_children(struct context *c)
+static void add_children(struct context *c)
 {
 	struct process *reaper = reaper_of(c);
 
 	reaper->reaped_user_us += number(c, METRIC_USERTIME);
 	reaper->reaped_sys_us += number(c, METRIC_SYSTEMTIME);
-	book_own_write(c, reaper);
+	count_own_write(c, reaper);
 }
 
 static void on_unnamed_reap(struct context *c)
@@ -387,7 +388,7 @@ static void on_unnamed_reap(struct context *c)
 
 	accounting_reap_unnamed(c->b, &u);
 	if (u.has_usage)
-		book_children(c);
+		add_children(c);
 }
 
 static void on_reap(struct context *c)
@@ -412,7 +413,7 @@ static void on_reap(struct context *c)
 	p->status = status;
 	if (!p->has_kernel)
 		set_end(p, c->time);
-	else if (c->time < p->end_ns) /* the kernel tells of an end a little after it */
+	else if (c->time < p->end_ns) /* the kernel reports an end a little late */
 		p->end_ns = c->time;
 	if (!(c->r->flags & PL_F_RUSAGE))
 		return;
@@ -420,19 +421,18 @@ static void on_reap(struct context *c)
 	p->reap_cpu_us = cpu_of(c);
 	if (!p->rssmax_kib)
 		p->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
-	book_children(c);
+	add_children(c);
 }
 
-/* Any process of the key whose life overlaps what the kernel reported. */
+/* The process with this key whose life overlaps the reported one. */
 static struct process *overlapping(struct context *c, uint64_t begin)
 {
-	/* START comes after the fork, but clocks are read twice: allow a tick */
+	/* START comes after the fork, but the clocks differ: allow a tick */
 	const uint64_t slack = 20000000;
+	struct process *p;
 
-	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
-	     i = c->b->processes[i].previous) {
-		struct process *p = &c->b->processes[i];
-
+	FOR_KEY(c->b, p, c->key)
+	{
 		if (p->has_kernel || p->begin_ns > c->time + slack)
 			continue;
 		if (begin && p->end_ns && p->end_ns + slack < begin)
@@ -442,16 +442,17 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 	return NULL;
 }
 
-/* A run inside a run: both heard of the same exit. One that began when the other was over is
- * another process, though in the same tick. */
+/* Did an inner or outer run report the same exit? A process that began after the end of the other
+ * is another one, even in the same tick. */
 static bool heard_before(struct context *c, uint64_t begin)
 {
-	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
-	     i = c->b->processes[i].previous) {
-		const struct process *p = &c->b->processes[i];
+	const struct process *p;
+
+	FOR_KEY(c->b, p, c->key)
+	{
 		uint64_t apart = p->begin_ns > begin ? p->begin_ns - begin : begin - p->begin_ns;
 
-		/* each listener makes its own error, and others name the tick only */
+		/* each listener has its own error, and some know only the tick */
 		if (p->has_kernel && apart < 2 * TICK_NS && begin < p->end_ns)
 			return true;
 	}
@@ -482,7 +483,7 @@ static void on_kernel_exit(struct context *c)
 		p->begin_ns = begin;
 	}
 	accounting_place_execs(c->b, c->r, p);
-	/* whoever waited for it may have come later, or before the kernel told us */
+	/* the parent may have waited later, or before the kernel's report */
 	if (!p->reaped || c->time < p->end_ns)
 		p->end_ns = c->time;
 	if (!p->reaped && accounting_status(c->r) >= 0)
@@ -494,8 +495,8 @@ static void on_kernel_exit(struct context *c)
 	}
 }
 
-/* Was an image seen that speaks for itself? One that was about to execute another may have been
- * seen still. */
+/* Did the PEEK see an image that has its own records? It may have seen an image that was about to
+ * exec. */
 static bool is_old_news(const struct context *c, const struct process *p, uint32_t exe)
 {
 	uint64_t executed = number(c, METRIC_BEGIN);
@@ -510,16 +511,15 @@ static bool is_old_news(const struct context *c, const struct process *p, uint32
 	return executed ? executed < last->end_ns : c->time <= last->end_ns || exe == last->exe;
 }
 
-/* Who was looked at: that is told late, when the process may have been waited for, and its own
- * records need not say when it began. */
+/* The process of a PEEK, which comes late: the process may have been waited for, and may have no
+ * start time. */
 static struct process *looked_at(struct context *c)
 {
 	uint64_t start = starttime(c);
+	struct process *p;
 
-	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
-	     i = c->b->processes[i].previous) {
-		struct process *p = &c->b->processes[i];
-
+	FOR_KEY(c->b, p, c->key)
+	{
 		if (start && p->starttime_us) {
 			if (start == p->starttime_us)
 				return p;
@@ -564,7 +564,7 @@ void accounting_take(struct accounting *b, size_t file, const struct record *r)
 		accounting_take_host(b, c.file, r);
 	if (r->type == PL_HOST || r->type == PL_CLOCK || r->type == PL_START)
 		accounting_take_clock(b, c.file, r);
-	/* an older library's word for a pid in a namespace that it could not name */
+	/* an older library's pid in a namespace that it could not name */
 	bool old = record_has(r, METRIC_NSPID) && !record_has(r, METRIC_PIDNS);
 	c.key = make_key(&c, record_get(r, old ? METRIC_NSPID : METRIC_PID, 0));
 	switch (r->type) {

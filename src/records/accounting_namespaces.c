@@ -1,36 +1,37 @@
 /*
- * Processes seen from inside and from outside of their pid namespace. A process in a namespace of
- * its own records itself with the pid that it has there; its parent outside and the kernel know it
- * by another. Its own record may name that one (link); else they are one process when their times,
- * ends and figures agree.
+ * Processes that are seen from inside and from outside their pid namespace. A process records the
+ * pid that it has inside; its parent outside and the kernel know another one. Its record may name
+ * that pid (link); otherwise two entries are one process if their times, exit status and figures
+ * agree.
  */
 #include "core/system/procparse.h"
 #include "records/accounting_internal.h"
 
-/* How long after its own END a process may be reported by those outside. */
+/* How long after its END a process may be reported from outside. */
 #define MERGE_NS 500000000ull
-/* Within this there is no doubt, unless another is nearer still. */
+/* A match within this time is certain, unless another one is nearer. */
 #define SURE_NS 20000000ull
 /* How long after its exec a program may write its START. */
 #define LOADING_NS 500000000ull
-/* The kernel's times of events are put into boot time with an error. */
+/* Error of the conversion of the kernel's event times to boot time. */
 #define CLOCK_NS 1000000ull
-/* Both are to the microsecond, but are sums of rounded parts. */
+/* Both are sums of rounded microseconds. */
 #define SLACK_US 20
-/* The kernel sends what a thread used before that has left, and its process counts all of it. */
+/* The kernel reports a thread's usage before its exit is complete; the process's total has all of
+ * it. */
 #define LEAVING_US 1000
 #define TICK (PL_TICK_US * 1000)
 
 struct outside {
 	uint32_t process;
 	uint64_t end_ns;
-	uint64_t exec_ns; /* when it executed its first program; 0 unknown */
+	uint64_t exec_ns; /* when it executed its first program; 0: unknown */
 };
 
 struct merging {
 	struct accounting *b;
 	uint64_t *outermost;     /* the namespace of the first run, for each host */
-	struct outside *outside; /* entries without images that may be meant, by their end */
+	struct outside *outside; /* entries without images, sorted by end */
 	size_t count;
 };
 
@@ -84,7 +85,7 @@ static void list_outside(struct merging *m)
 	qsort(m->outside, m->count, sizeof(*m->outside), by_end);
 }
 
-/* The one inside learns what those outside knew; the one outside is no process of its own. */
+/* Merges what is known from outside into the entry from inside. */
 static void merge(struct merging *m, struct process *outside, struct process *inside)
 {
 	struct accounting *b = m->b;
@@ -115,7 +116,7 @@ static void merge(struct merging *m, struct process *outside, struct process *in
 		inside->status = outside->status;
 	if (outside->begin_ns)
 		inside->begin_ns = outside->begin_ns;
-	/* the kernel's word is nearer than the tick that the copy knows */
+	/* the kernel's time is more exact than the copy's tick */
 	if (outside->has_kernel && outside->begin_ns && inside->last != NO_INDEX &&
 	    b->images[inside->last].copy)
 		b->images[inside->last].begin_ns = outside->begin_ns;
@@ -130,11 +131,10 @@ static void merge(struct merging *m, struct process *outside, struct process *in
 		inside->starttime_us = outside->starttime_us;
 }
 
-/* ---- are they one? ----------------------------------------------------------------------------
- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
-/* Does the one outside know something that the one inside does not? A look at /proc is worth less
- * than nothing: without it there would be no entry. */
+/* Does the entry from outside add information? A PEEK always does, since nothing else made that
+ * entry. */
 static bool adds(const struct process *outside, const struct process *inside)
 {
 	if (outside->merged || outside->host != inside->host ||
@@ -145,7 +145,7 @@ static bool adds(const struct process *outside, const struct process *inside)
 				   : outside->peek != NO_OFFSET;
 }
 
-/* The kernel counts a start in ticks, and others hear of a fork a little later. */
+/* Start times are in ticks, and forks are reported a little late. */
 static bool same_begin(const struct process *outside, const struct process *inside)
 {
 	uint64_t begin_tick = outside->begin_ns / 1000 / PL_TICK_US;
@@ -156,8 +156,8 @@ static bool same_begin(const struct process *outside, const struct process *insi
 	return begin_tick == start_tick || begin_tick == start_tick + 1;
 }
 
-/* The kernel counts every program; a copy that spoke of its own end executed none. It cannot have
- * ended before it said so. */
+/* The kernel counts every exec; a copy with an END executed none. No process ends before its own
+ * END. */
 static bool same_life(const struct accounting *b, const struct process *outside,
 		      const struct process *inside)
 {
@@ -170,7 +170,7 @@ static bool same_life(const struct accounting *b, const struct process *outside,
 	return last->copy ? !outside->execs : outside->execs >= inside->images;
 }
 
-/* It cannot have used less by its end than it said before. */
+/* Its final CPU time cannot be less than in its own record. */
 static bool enough_cpu(const struct accounting *b, const struct process *outside,
 		       const struct process *inside)
 {
@@ -199,8 +199,8 @@ static bool saw_program(const struct accounting *b, const struct process *outsid
 	return false;
 }
 
-/* The process that started another, or adopted it, seen from inside; NULL unknown. The number of a
- * namespace that is gone is used again, with its pids. */
+/* The parent, or the process that adopted it, seen from inside; NULL: unknown. The number of a pid
+ * namespace that is gone is reused, with its pids. */
 static const struct process *parent(const struct accounting *b, const struct process *p)
 {
 	uint32_t i = p->ppid ? accounting_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
@@ -212,7 +212,7 @@ static const struct process *parent(const struct accounting *b, const struct pro
 	return b->processes[i].merged ? &b->processes[b->processes[i].outside] : &b->processes[i];
 }
 
-/* As far as they say themselves. */
+/* By their own figures. */
 static bool alike(const struct accounting *b, const struct process *outside,
 		  const struct process *inside)
 {
@@ -222,8 +222,8 @@ static bool alike(const struct accounting *b, const struct process *outside,
 	       (outside->status < 0 || inside->status < 0 || outside->status == inside->status);
 }
 
-/* A parent may be put together after its children: when it did not speak for itself, or when its
- * namespace took long to go. */
+/* A parent may be merged after its children: without own records, or if its namespace ended late.
+ */
 static bool same_parent(const struct accounting *b, const struct process *outside,
 			const struct process *inside)
 {
@@ -232,13 +232,13 @@ static bool same_parent(const struct accounting *b, const struct process *outsid
 	return !x || !y || x == y || (x->last == NO_INDEX && alike(b, x, y));
 }
 
-/* Orphans are children of the first process of their namespace. */
+/* Orphans become children of the first process of their pid namespace. */
 static bool may_be_adopted(const struct process *inside)
 {
 	return inside->ppid == 1 || process_pid(inside) == 1;
 }
 
-/* When it ended by its own word; 0: others know, and whoever waits for it may come late. */
+/* Its end by its own record; 0: only others know, and a waiting parent may be late. */
 static uint64_t told_end(const struct accounting *b, const struct process *p)
 {
 	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
@@ -248,7 +248,7 @@ static uint64_t told_end(const struct accounting *b, const struct process *p)
 	return last->end_ns;
 }
 
-/* How far apart their times are; UINT64_MAX when they cannot be one. */
+/* The difference of their times; UINT64_MAX: they cannot be the same. */
 static uint64_t distance(const struct accounting *b, const struct outside *o,
 			 const struct process *inside)
 {
@@ -261,7 +261,7 @@ static uint64_t distance(const struct accounting *b, const struct outside *o,
 	if (!same_parent(b, outside, inside)) {
 		if (!may_be_adopted(inside))
 			return UINT64_MAX;
-		far = SURE_NS; /* a child of the same parent comes first */
+		far = SURE_NS; /* prefer a child of the same parent */
 	}
 	if (o->exec_ns && first && first->start != NO_OFFSET) {
 		if (first->begin_ns < o->exec_ns || first->begin_ns - o->exec_ns > LOADING_NS)
@@ -275,14 +275,13 @@ static uint64_t distance(const struct accounting *b, const struct outside *o,
 		return far;
 	if (!told && o->exec_ns && first && first->start != NO_OFFSET)
 		return far;
-	/* whoever waited came later than what the kernel told at once */
+	/* a parent waits later than the kernel reports */
 	return far + (outside->end_ns > end ? outside->end_ns - end : end - outside->end_ns);
 }
 
-/* ---- finding them -----------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
-/* By the pid that its own record names. */
+/* Merges by the pid outside that the record names. */
 static void merge_linked(struct merging *m)
 {
 	struct accounting *b = m->b;
@@ -293,10 +292,9 @@ static void merge_linked(struct merging *m)
 		if (!in->link || in->merged || is_outermost(m, in))
 			continue;
 		uint64_t key = m->outermost[in->host] << 32 | in->link;
-		for (uint32_t i = accounting_newest(b, key); i != NO_INDEX;
-		     i = b->processes[i].previous) {
-			struct process *out = &b->processes[i];
-
+		struct process *out;
+		FOR_KEY(b, out, key)
+		{
 			if (out != in && out->last == NO_INDEX && adds(out, in) &&
 			    same_begin(out, in) &&
 			    (!out->end_ns || out->end_ns + TICK >= in->begin_ns)) {
@@ -307,23 +305,22 @@ static void merge_linked(struct merging *m)
 	}
 }
 
-/* outside: those that may be meant, by their end. */
+/* Merges with the nearest entry from outside, if it is within the limit. */
 static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
 {
 	struct accounting *b = m->b;
-	/* its parent may have waited for it long after its end, which those outside heard of at
-	 * once */
+	/* its parent may have waited long after its end, which is known outside at once */
 	uint64_t told = told_end(b, in), end = told ? told : in->end_ns;
 	uint64_t best = UINT64_MAX;
 	struct process *found = NULL;
 	size_t low = 0, high = m->count;
 
-	/* one that was waited for only may have ended any time before */
+	/* if only its parent reported it, it may have ended any time before */
 	uint64_t from = told || end < MERGE_NS ? end
 			: limit == SURE_NS     ? end - MERGE_NS
 					       : in->begin_ns;
-	/* who waits outside for the first one of a namespace may come any time, and one that
-	 * executed a program that says nothing may end any time */
+	/* the first process of a namespace may be waited for at any time, and a process that
+	 * executed an unrecorded program may end at any time */
 	bool anytime = process_pid(in) == 1 || (!told && !in->reaped);
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -355,7 +352,7 @@ static bool wants(const struct merging *m, const struct process *in, bool spoken
 	       (!in->has_kernel || !in->reaped);
 }
 
-/* A look at a process that others know by another pid. */
+/* Merges PEEK-only entries with processes that are known under another pid. */
 static void merge_looks(struct merging *m)
 {
 	struct accounting *b = m->b;
@@ -390,8 +387,8 @@ void accounting_merge_namespaces(struct accounting *b)
 	find_outermost(&m);
 	merge_linked(&m);
 	list_outside(&m);
-	/* first those that speak for themselves and those that are near: another that is equal but
-	 * for a little must not take their place */
+	/* processes with own records and near matches first, so that a slightly worse match does
+	 * not take their place */
 	for (int pass = 0; pass < 4; pass++)
 		for (size_t i = 0; i < b->process_count; i++)
 			if (wants(&m, &b->processes[i], pass < 2))

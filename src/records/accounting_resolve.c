@@ -1,6 +1,6 @@
 /*
- * What can be told only when all records are read: which children a process waited for without our
- * seeing it, and when its images began and ended.
+ * After all records are read: which children a process waited for unseen, and when its images began
+ * and ended.
  */
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- children ------------------------------------------------------------------------------- */
 
-/* Its last program did not tell what its children used, and waited for none before our eyes. */
+/* Its last program has no record of its children's usage, and no REAP. */
 static bool waits_unseen(const struct accounting *b, const struct process *p)
 {
 	const struct image *last = &b->images[p->last];
@@ -22,11 +22,11 @@ static bool has_ended(const struct process *p)
 	return p->reaped || p->has_kernel || p->status >= 0;
 }
 
-/* The kernel tells of an end when the parent may know of it already, and have ended too. */
+/* The kernel's report may come after the parent's, and after the parent's end. */
 #define LATE_NS 100000000ull
 
-/* A begin that is known as a tick only is up to one tick early: a child may seem to be older than
- * its parent. */
+/* A begin that is known only to the tick is up to a tick early: a child may seem older than its
+ * parent. */
 static uint64_t latest_begin(const struct process *p)
 {
 	return p->begin_ns % TICK_NS ? p->begin_ns : p->begin_ns + TICK_NS;
@@ -37,7 +37,7 @@ static bool outlived(const struct process *p, const struct process *child)
 	return p->begin_ns <= latest_begin(child) && p->end_ns + LATE_NS >= child->end_ns;
 }
 
-/* Its own last record tells of that child already. */
+/* Its own last record includes that child already. */
 static bool told(const struct accounting *b, const struct process *p, const struct process *child)
 {
 	const struct image *spoken = accounting_last_spoken(b, p);
@@ -45,18 +45,17 @@ static bool told(const struct accounting *b, const struct process *p, const stru
 	return spoken && child->end_ns <= spoken->end_ns;
 }
 
-/* The process that a pid meant while another one lived; NULL when it is not known. */
+/* The parent of a process; NULL: unknown. */
 static struct process *find_parent(struct accounting *b, const struct process *child)
 {
 	const struct process *seen =
 		child->outside != NO_INDEX ? &b->processes[child->outside] : child;
-	uint32_t i = accounting_newest(b, (seen->key & ~0xffffffffull) | seen->ppid);
+	struct process *entry;
 
-	for (; i != NO_INDEX; i = b->processes[i].previous) {
-		struct process *p = &b->processes[i];
+	FOR_KEY(b, entry, (seen->key & ~0xffffffffull) | seen->ppid)
+	{
+		struct process *p = entry->merged ? &b->processes[entry->outside] : entry;
 
-		if (p->merged)
-			p = &b->processes[p->outside];
 		if (p != child && outlived(p, child))
 			return p;
 	}
@@ -67,16 +66,16 @@ uint32_t accounting_parent(const struct accounting *b, const struct process *p)
 {
 	const struct process *seen = p->outside != NO_INDEX ? &b->processes[p->outside] : p;
 	uint32_t own = p->started_by ? p->started_by : p->ppid;
+	const struct process *entry;
 
 	if (seen == p || !seen->started_by)
 		return own;
-	/* the kernel calls the parent by its pid outside */
-	for (uint32_t i = accounting_newest(b, (seen->key & ~0xffffffffull) | seen->started_by);
-	     i != NO_INDEX; i = b->processes[i].previous) {
-		const struct process *parent = &b->processes[i];
+	/* the kernel uses the parent's pid outside */
+	FOR_KEY(b, entry, (seen->key & ~0xffffffffull) | seen->started_by)
+	{
+		const struct process *parent =
+			entry->merged ? &b->processes[entry->outside] : entry;
 
-		if (parent->merged)
-			parent = &b->processes[parent->outside];
 		if (parent != p && parent->begin_ns <= latest_begin(p))
 			return parent->key >> 32 == p->key >> 32 ? (uint32_t)process_pid(parent)
 								 : own;
@@ -84,7 +83,7 @@ uint32_t accounting_parent(const struct accounting *b, const struct process *p)
 	return own;
 }
 
-/* Is the pid that of an ancestor, as far as they are known? */
+/* Is it the pid of a known ancestor? */
 static bool is_ancestor(struct accounting *b, const struct process *p, uint32_t pid)
 {
 	for (int depth = 0; p && depth < 64; depth++) {
@@ -95,15 +94,15 @@ static bool is_ancestor(struct accounting *b, const struct process *p, uint32_t 
 	return false;
 }
 
-/* Nobody saw the parent itself. Somebody above it waited for it: the youngest who lived all the
- * time and tells nothing of his children. */
-static struct process *find_forebear(struct accounting *b, const struct process *child,
-				     const uint32_t *dark, size_t count)
+/* The parent is unknown, but some ancestor waited for it: finds the youngest process that outlived
+ * the child and has no record of its children. */
+static struct process *find_ancestor(struct accounting *b, const struct process *child,
+				     const uint32_t *unrecorded, size_t count)
 {
 	struct process *found = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		struct process *p = &b->processes[dark[i]];
+		struct process *p = &b->processes[unrecorded[i]];
 
 		if (p != child && p->host == child->host && p->has_usage && p->begin_ns &&
 		    outlived(p, child) && (!found || p->begin_ns > found->begin_ns) &&
@@ -114,7 +113,7 @@ static struct process *find_forebear(struct accounting *b, const struct process 
 	return found;
 }
 
-/* What a process and all its children used, as whoever waited for it was told. */
+/* CPU time of a process and its children, as its parent got it from wait(). */
 static bool usage_with_children(struct accounting *b, const struct process *p, uint64_t *user,
 				uint64_t *sys)
 {
@@ -137,13 +136,13 @@ static bool usage_with_children(struct accounting *b, const struct process *p, u
 	return true;
 }
 
-/* The processes whose CPU time goes to whoever waited for them unseen. */
+/* Processes whose CPU time belongs to a parent that waited unseen. */
 struct kin {
 	const struct process *all;
 	uint32_t *order; /* children before their parents */
 	size_t count;
-	uint32_t *parent;     /* of each process; NO_INDEX unknown, or not asked */
-	uint32_t *generation; /* of each process: 1 for those whose parent is not known */
+	uint32_t *parent;     /* of each process; NO_INDEX: unknown */
+	uint32_t *generation; /* of each process: 1 if its parent is unknown */
 };
 
 static void kin_release(struct kin *k)
@@ -153,8 +152,8 @@ static void kin_release(struct kin *k)
 	free(k->generation);
 }
 
-/* Generations from a process up to the first that is counted already. Damaged records can make a
- * ring, which ends where it meets itself. */
+/* Counts generations from a process up to the first that is counted. Damaged records can form a
+ * cycle, which ends where it closes. */
 static void count_generations(struct kin *k, uint32_t process)
 {
 	uint32_t steps = 0, i = process;
@@ -168,7 +167,7 @@ static void count_generations(struct kin *k, uint32_t process)
 		k->generation[i] = above + steps--;
 }
 
-/* Times alone do not tell: a parent and its child may have begun in one tick. */
+/* Times are not enough: a parent and its child may begin in the same tick. */
 static int children_first(const void *a, const void *b, void *kin)
 {
 	const struct kin *k = kin;
@@ -182,8 +181,8 @@ static int children_first(const void *a, const void *b, void *kin)
 
 static void find_kin(struct accounting *b, struct kin *k)
 {
-	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
-	size_t dark_count = 0;
+	_cleanup_free_ uint32_t *unrecorded = xcalloc(b->process_count + 1, sizeof(*unrecorded));
+	size_t unrecorded_count = 0;
 
 	*k = (struct kin){
 		.all = b->processes,
@@ -200,14 +199,14 @@ static void find_kin(struct accounting *b, struct kin *k)
 		if (!p->reaped)
 			k->order[k->count++] = (uint32_t)i;
 		if (waits_unseen(b, p))
-			dark[dark_count++] = (uint32_t)i;
+			unrecorded[unrecorded_count++] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < k->count; i++) {
 		const struct process *child = &b->processes[k->order[i]];
 		const struct process *parent = find_parent(b, child);
 
 		if (!parent)
-			parent = find_forebear(b, child, dark, dark_count);
+			parent = find_ancestor(b, child, unrecorded, unrecorded_count);
 		if (parent)
 			k->parent[k->order[i]] = (uint32_t)(parent - b->processes);
 	}
@@ -216,12 +215,10 @@ static void find_kin(struct accounting *b, struct kin *k)
 	qsort_r(k->order, k->count, sizeof(*k->order), children_first, k);
 }
 
-/* The kernel divides CPU time into ticks, for user and system each, and the way out of children is
- * in no record of theirs. */
+/* User and system time are in ticks, and the exit of children is in no record. */
 #define WAITED_SLACK_US 25000
 
-/* What a parent in the dark can have waited for, at most: by its zombie, by what it used itself, or
- * all that it and they used. */
+/* The most CPU time of children that an unrecorded parent can have waited for. */
 static uint64_t waited_at_most(struct accounting *b, const struct process *p)
 {
 	struct record rec;
@@ -235,8 +232,8 @@ static uint64_t waited_at_most(struct accounting *b, const struct process *p)
 	return all;
 }
 
-/* What children used that a process waited for past the library: by its own last word, less those
- * that it was seen to wait for until then. */
+/* CPU time of children that a process waited for unseen: by its last record, less its REAP records.
+ */
 static void find_unclaimed(struct accounting *b, uint64_t *left)
 {
 	for (size_t i = 0; i < b->process_count; i++) {
@@ -257,7 +254,7 @@ static void find_unclaimed(struct accounting *b, uint64_t *left)
 	}
 }
 
-/* Takes a child off what its parent waited for; false when there is not that much. */
+/* Subtracts a child from what its parent waited for; false: there is not that much left. */
 static bool claim(uint64_t *left, uint64_t us)
 {
 	const uint64_t slack = 1000;
@@ -268,8 +265,8 @@ static bool claim(uint64_t *left, uint64_t us)
 	return true;
 }
 
-/* Books a child with the parent that waited for it unseen; false when that cannot have been. */
-static bool book_child(struct accounting *b, struct process *parent, uint64_t user, uint64_t sys)
+/* Adds a child to the parent that waited for it unseen; false: impossible. */
+static bool add_child(struct accounting *b, struct process *parent, uint64_t user, uint64_t sys)
 {
 	uint64_t before = parent->children_user_us + parent->children_sys_us +
 			  parent->reaped_user_us + parent->reaped_sys_us;
@@ -283,10 +280,10 @@ static bool book_child(struct accounting *b, struct process *parent, uint64_t us
 }
 
 /*
- * A parent that we could not enter says nothing of the children that it waited for, and whoever
- * waits for the parent is told their usage together with its own. So those of its children that are
- * known and that nobody else waited for are taken off it. Children come before their parents here,
- * so that one in the dark below another has its own by then, however many generations there are.
+ * An unrecorded parent has no record of the children that it waited for, and wait() on the parent
+ * returns their usage together with its own. So known children that nobody else waited for are
+ * subtracted from it. Children come before their parents, so this works over any number of
+ * generations.
  */
 void accounting_resolve_children(struct accounting *b)
 {
@@ -303,12 +300,12 @@ void accounting_resolve_children(struct accounting *b)
 
 		if (!usage_with_children(b, child, &user, &sys) || (parent && !has_ended(parent)))
 			continue;
-		/* an orphan whose adopter took no notice has no parent that could have waited */
-		bool booked = !parent ? false
-			      : parent->unseen_waits || waits_unseen(b, parent)
-				      ? told(b, parent, child) || book_child(b, parent, user, sys)
-				      : claim(&left[at], user + sys);
-		if (!booked)
+		/* an orphan that nobody waited for has no parent here */
+		bool claimed = !parent ? false
+			       : parent->unseen_waits || waits_unseen(b, parent)
+				       ? told(b, parent, child) || add_child(b, parent, user, sys)
+				       : claim(&left[at], user + sys);
+		if (!claimed)
 			b->unwaited_us += user + sys;
 	}
 	for (size_t i = 0; i < b->process_count; i++)
@@ -317,8 +314,8 @@ void accounting_resolve_children(struct accounting *b)
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-/* An image began when it was executed. Where nobody saw that, it began at the latest when the CPU
- * time that it had used by its start was still to come. */
+/* An image begins at its exec. If the exec time is unknown, it began no later than its START less
+ * the CPU time used by then. */
 static uint64_t begin_of(const struct process *p, const struct image *img,
 			 const struct image *prior)
 {
@@ -335,8 +332,8 @@ static uint64_t begin_of(const struct process *p, const struct image *img,
 	return begin > earliest ? begin : earliest < img->begin_ns ? earliest : img->begin_ns;
 }
 
-/* The last image ends with its process. Its own record comes before the way out, whose CPU time
- * the reaper saw; who waited may have come much later. */
+/* The last image ends with its process. Its own record comes before the exit, whose CPU time the
+ * reaper got; the reaper may have waited much later. */
 static uint64_t end_of(const struct accounting *b, const struct process *p,
 		       const struct image *last)
 {
@@ -350,8 +347,8 @@ static uint64_t end_of(const struct accounting *b, const struct process *p,
 	return end < p->end_ns ? end : p->end_ns;
 }
 
-/* One thread cannot use more CPU time than passes: whatever began without our seeing when did so
- * before that. A process without anything else began within a tick that the kernel names. */
+/* One thread cannot use more CPU time than elapses, which limits an unknown begin. A process
+ * without other times began within the tick of its start time. */
 static void not_later(const struct process *p, struct image *img, uint64_t cpu_us, bool ticks)
 {
 	uint64_t latest = img->end_ns > cpu_us * 1000 ? img->end_ns - cpu_us * 1000 : 1;
@@ -369,7 +366,7 @@ static void not_later(const struct process *p, struct image *img, uint64_t cpu_u
 		img->begin_ns = latest;
 }
 
-/* The images of a process, in their order, and what they had used at their end. */
+/* The images of a process, in order. */
 struct chain {
 	uint32_t *at;
 	size_t count, cap;
@@ -384,7 +381,8 @@ static void list_images(const struct accounting *b, const struct process *p, str
 	}
 }
 
-/* From the last image to the first: one that has to begin earlier ends the one before it. */
+/* From the last image to the first: an image that has to begin earlier ends the previous one
+ * earlier. */
 static void make_room(struct accounting *b, const struct process *p, const struct chain *c)
 {
 	uint64_t upto;
@@ -396,7 +394,7 @@ static void make_room(struct accounting *b, const struct process *p, const struc
 		struct image *prior = i ? &b->images[c->at[i - 1]] : NULL;
 		uint64_t before = prior ? prior->cpu_us : 0;
 		bool ticks = !prior && img->start == NO_OFFSET && !p->has_kernel;
-		/* what two programs in the dark used one after the other cannot be divided */
+		/* the CPU time of two consecutive unrecorded programs cannot be divided */
 		bool divided = !prior || prior->end != NO_OFFSET || img->start != NO_OFFSET;
 
 		if (divided && upto >= before)

@@ -1,4 +1,4 @@
-/* Where the books keep hosts, pid namespaces, programs, processes and images. */
+/* The tables of the accounting: hosts, pid namespaces, programs, processes and images. */
 #include <string.h>
 
 #include "core/text/text.h"
@@ -16,14 +16,6 @@ uint32_t accounting_host(struct accounting *b, const char *name, size_t n, const
 	b->hosts[b->host_count] = (struct accounting_host){
 		.name = xstrndup(name, n), .boot = xstrdup(boot), .delayacct = -1};
 	return (uint32_t)b->host_count++;
-}
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	return x;
 }
 
 uint64_t accounting_space(struct accounting *b, uint32_t host, uint64_t number)
@@ -82,50 +74,23 @@ void accounting_take_clock(struct accounting *b, struct accounting_file *file,
 	}
 }
 
-static uint64_t hash_text(const char *s, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	while (n--)
-		h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
-	return h;
-}
-
-static void grow_exe_table(struct accounting *b)
-{
-	size_t size = b->exe_table_size ? b->exe_table_size * 2 : 64;
-
-	free(b->exe_table);
-	b->exe_table = xmalloc(size * sizeof(*b->exe_table));
-	memset(b->exe_table, 0xff, size * sizeof(*b->exe_table));
-	b->exe_table_size = size;
-	for (size_t i = 0; i < b->exe_count; i++) {
-		size_t at = hash_text(b->exes[i], strlen(b->exes[i])) & (size - 1);
-
-		while (b->exe_table[at] != NO_INDEX)
-			at = (at + 1) & (size - 1);
-		b->exe_table[at] = (uint32_t)i;
-	}
-}
-
 /* A job runs few distinct programs; each name is kept once. */
 uint32_t accounting_exe(struct accounting *b, const char *s, size_t n)
 {
 	n = n ? strnlen(s, n) : 0;
 	if (!n)
 		return NO_INDEX;
-	if (b->exe_count * 2 >= b->exe_table_size)
-		grow_exe_table(b);
-	size_t mask = b->exe_table_size - 1, at = hash_text(s, n) & mask;
-	for (; b->exe_table[at] != NO_INDEX; at = (at + 1) & mask) {
-		const char *known = b->exes[b->exe_table[at]];
+	uint64_t hash = hash_bytes(s, n);
+	struct hash_slot *slot = hash_map_first(&b->exe_map, hash);
+	for (; slot; slot = hash_map_next(&b->exe_map, slot)) {
+		const char *known = b->exes[slot->value];
 
 		if (!strncmp(known, s, n) && !known[n])
-			return b->exe_table[at];
+			return (uint32_t)slot->value;
 	}
+	hash_map_add(&b->exe_map, hash, b->exe_count);
 	GROW(b->exes, b->exe_count, b->exe_cap);
 	b->exes[b->exe_count] = xstrndup(s, n);
-	b->exe_table[at] = (uint32_t)b->exe_count;
 	return (uint32_t)b->exe_count++;
 }
 
@@ -148,9 +113,11 @@ uint32_t accounting_name(struct accounting *b, const struct record *rec)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
+/* A table of its own: half of the memory of a hash_map, and a job may have millions of processes.
+ */
 static size_t slot(const struct accounting *b, uint64_t key)
 {
-	size_t mask = b->table_size - 1, at = mix(key) & mask;
+	size_t mask = b->table_size - 1, at = hash_number(key) & mask;
 
 	while (b->table[at] != NO_INDEX && b->processes[b->table[at]].key != key)
 		at = (at + 1) & mask;
@@ -245,7 +212,7 @@ void accounting_note_copy(struct accounting *b, struct process *p, frame_ref ref
 	p->was_copy = true;
 }
 
-/* Those of one process are of one file. */
+/* The records of one process are in one file. */
 static int compare_copies(const void *a, const void *b)
 {
 	const struct accounting_copy *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* The sums: what a job's records add up to, and what is missing in them. */
+/* The sums of a job's records, and what is missing in them. */
 #include <string.h>
 #include <sys/wait.h>
 
@@ -30,13 +30,13 @@ static uint64_t cpu_of_children(const struct process *p)
 
 bool process_cpu_us(const struct accounting *b, const struct process *p, uint64_t *ret_us)
 {
-	/* its own children, whom the reaper's figure includes */
+	/* the reaper's figure includes its children */
 	uint64_t children = cpu_of_children(p);
 	const struct image *spoken = accounting_last_spoken(b, p);
 
-	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing;
-	 * but where its children were not seen to be waited for, their ways out are in the reaper's
-	 * figure too */
+	/* the reaper's figure includes the whole exit, taskstats only its beginning, its own record
+	 * none of it; but if it waited for children unseen, the reaper's figure includes their
+	 * exits, too */
 	if (p->has_usage && !(p->unseen_waits && p->has_kernel_cpu))
 		*ret_us = p->reap_cpu_us > children ? p->reap_cpu_us - children : 0;
 	else if (p->has_kernel_cpu)
@@ -169,7 +169,7 @@ void accounting_sum(const struct accounting *b, struct accounting_sums *sums)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* Hosts have been up for different times: the wall clock is what they share. */
+/* Boot times of hosts differ; they share the wall clock. */
 static uint64_t real_begin_ns(const struct accounting *b, const struct image *img)
 {
 	const struct accounting_host *h = &b->hosts[b->processes[img->process].host];
@@ -179,9 +179,9 @@ static uint64_t real_begin_ns(const struct accounting *b, const struct image *im
 		       : 0;
 }
 
-static int compare_images(const void *a, const void *b, void *books)
+static int compare_images(const void *a, const void *b, void *accounting)
 {
-	const struct accounting *bk = books;
+	const struct accounting *bk = accounting;
 	const struct image *x = &bk->images[*(const uint32_t *)a];
 	const struct image *y = &bk->images[*(const uint32_t *)b];
 
@@ -202,7 +202,7 @@ uint32_t *accounting_order(const struct accounting *b)
 	return order;
 }
 
-/* A thread whose start is not known and that was seen again this soon is the same. */
+/* A thread of unknown start that is seen again within this time is the same. */
 #define SAME_THREAD_NS 100000000u
 
 static int compare_threads(const void *a, const void *b)
@@ -225,8 +225,7 @@ static int compare_tids(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Do two records with one tid, the later one second, speak of the same thread? A tid may have been
- * used again. */
+/* Are two records with one tid, the later one second, of the same thread? A tid may be reused. */
 static bool same_thread(const struct accounting_thread *x, const struct accounting_thread *y)
 {
 	if (x->image != y->image || x->tid != y->tid || !(x->alive || y->alive))
@@ -251,7 +250,7 @@ void accounting_sort_threads(struct accounting *b)
 			kept = t;
 			continue;
 		}
-		/* an end says more than a look, a later look more than an earlier one */
+		/* prefer an end record, then the later one */
 		struct accounting_thread *drop = kept->alive ? kept : t;
 		kept = kept->alive ? t : kept;
 		drop->image = NO_INDEX;

@@ -1,12 +1,12 @@
 /*
- * Children of system(), which the library cannot name. Each has that parent, began after the call
- * did, ended before it returned, and ended so or did not say how. Beside other threads there may be
- * several: the nearest is taken for it at once, so that its pid may be used again, and no longer
- * when it turns out that it is another.
+ * Children of system(), whose pid the library does not know. Such a child has that parent, began
+ * after the call, ended before it returned, and has the same or an unknown status. With several
+ * threads more than one process may fit: the nearest is taken at once, so that its pid may be
+ * reused, and dropped when it turns out to be another one.
  */
 #include "records/accounting_internal.h"
 
-/* What a file from outside claims must not take for ever. */
+/* Bounds the search in hostile files. */
 #define LOOKS 16384
 
 static const struct image *first_image(const struct accounting *b, const struct process *p)
@@ -14,7 +14,8 @@ static const struct image *first_image(const struct accounting *b, const struct 
 	return p->first != NO_INDEX ? &b->images[p->first] : NULL;
 }
 
-/* Did its first program start before? The time of a START is exact, that of a process is not. */
+/* Did its first program start before? The time of a START is exact, the begin of a process is not.
+ */
 static bool started_before(const struct accounting *b, const struct process *p, uint64_t time)
 {
 	const struct image *first = first_image(b, p);
@@ -22,7 +23,7 @@ static bool started_before(const struct accounting *b, const struct process *p, 
 	return first && first->start != NO_OFFSET && first->begin_ns < time;
 }
 
-/* Was something heard of it since? */
+/* Is there a later record of it? */
 static bool lived_on(const struct accounting *b, const struct process *p, uint64_t time)
 {
 	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
@@ -39,7 +40,7 @@ static bool may_be_meant(const struct accounting *b, const struct process *p,
 	       !started_before(b, p, u->since) && !lived_on(b, p, u->until);
 }
 
-/* How much of the call was before and after it, as far as that is known. */
+/* How much of the call was before and after its life. */
 static uint64_t apart(const struct accounting *b, const struct process *p, const struct unnamed *u)
 {
 	const struct image *first = first_image(b, p), *spoken = accounting_last_spoken(b, p);
@@ -49,7 +50,7 @@ static uint64_t apart(const struct accounting *b, const struct process *p, const
 	return (begin > u->since ? begin - u->since : 0) + (u->until > end ? u->until - end : 0);
 }
 
-/* Several that did not say how they ended cannot be told apart. */
+/* Several processes without a status cannot be told apart. */
 static uint32_t find(const struct accounting *b, const struct unnamed *u)
 {
 	uint32_t best = NO_INDEX, found = NO_INDEX;
@@ -59,7 +60,7 @@ static uint32_t find(const struct accounting *b, const struct unnamed *u)
 	for (size_t i = u->process_count, left = LOOKS; i-- > 0 && left--;) {
 		const struct process *p = &b->processes[i];
 
-		/* they come in the order of their first records; times are of a tick at worst */
+		/* processes are in the order of their first records; times are exact to a tick */
 		if (p->begin_ns + 2 * TICK_NS < u->since) {
 			if (p->key >> 32 == u->parent >> 32 && started_before(b, p, u->since))
 				break;
@@ -93,7 +94,7 @@ static void take(struct accounting *b, uint32_t at)
 	p->reaped = true;
 	p->reap = u->ref;
 	p->status = u->status;
-	/* the kernel tells of an end a little after it */
+	/* the kernel reports an end a little late */
 	if (p->has_kernel ? u->until < p->end_ns : u->until > p->end_ns)
 		p->end_ns = u->until;
 	p->has_usage = u->has_usage;
@@ -121,7 +122,7 @@ void accounting_not_meant(struct accounting *b, struct process *p)
 	p->end_ns = u->prior_end_ns;
 }
 
-/* The kernel tells of an end when the parent may know of it already. */
+/* The kernel's report may come after the parent's. */
 #define LATE_NS (10 * TICK_NS)
 
 void accounting_check_unnamed(struct accounting *b, struct process *p, int32_t status,

@@ -1,7 +1,7 @@
 /*
- * Programs that the library could not enter: static ones, those with an environment of their own,
- * those with more rights than their caller. They left no START, and are known from the kernel, from
- * whoever waited for them, and from the program that executed them.
+ * Programs that cannot load the library: static ones, and those with a clean environment or more
+ * privileges than their caller. They have no START and are known from the kernel, from the parent
+ * that waited, and from the program that executed them.
  */
 #include "records/accounting_internal.h"
 
@@ -43,7 +43,7 @@ void accounting_place_execs(struct accounting *b, const struct record *kernel,
 	}
 }
 
-/* What a program was executed as, by the one that it replaced; NO_INDEX when that did not say. */
+/* The program that the previous image announced to execute; NO_INDEX: unknown. */
 static uint32_t intended(struct accounting *b, const struct image *prior)
 {
 	struct record rec;
@@ -58,8 +58,8 @@ static uint32_t intended(struct accounting *b, const struct image *prior)
 	return accounting_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
 }
 
-/* The command looks at a child before it waits for it, and leaves out what the scheduler keeps for
- * each thread where there were several. Others do not look. */
+/* `plimsoll run` reads /proc of a zombie before it waits, and omits per-thread scheduler statistics
+ * if there were several threads. Other parents do not. */
 enum looked { NOT_LOOKED, SAW_ONE, SAW_SEVERAL };
 static enum looked looked_at_threads(struct accounting *b, const struct process *p)
 {
@@ -71,12 +71,12 @@ static enum looked looked_at_threads(struct accounting *b, const struct process 
 	return record_has(&reap, METRIC_TIME_WAITING) ? SAW_ONE : SAW_SEVERAL;
 }
 
-/* Threads of the last image, where it did not count them itself. Those that were alive at its end
- * did not tell of themselves: without the kernel nobody knows how many there were. */
+/* Counts the threads of the last image if its own record does not. Threads that were alive at its
+ * end left no record: without the kernel their number is unknown. */
 static void count_threads_of_last(struct accounting *b, const struct process *p, struct image *img)
 {
 	enum looked looked = looked_at_threads(b, p);
-	uint32_t others = 0; /* that ended with the images before it */
+	uint32_t others = 0; /* of the images before it */
 
 	for (uint32_t i = p->first; i != p->last; i = b->images[i].next)
 		others += b->images[i].numtids ? b->images[i].numtids - 1 : 0;
@@ -86,14 +86,14 @@ static void count_threads_of_last(struct accounting *b, const struct process *p,
 	img->uncounted = !known && looked == NOT_LOOKED && !p->threads_seen;
 }
 
-/* What others know of the last program of a process. */
+/* Fills in what others recorded about the last program of a process. */
 static void fill_last(struct accounting *b, const struct process *p, struct image *img,
 		      uint64_t begin)
 {
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
 	count_threads_of_last(b, p, img);
-	/* whoever looked before it was executed saw the program or the copy that it replaced */
+	/* a PEEK before the exec saw what it replaced */
 	bool seen = p->peek != NO_OFFSET &&
 		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);
 	if (seen)
@@ -107,9 +107,9 @@ static void fill_last(struct accounting *b, const struct process *p, struct imag
 		img->exe = p->comm_exe;
 }
 
-/* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
-static struct image *add_dark(struct accounting *b, struct process *p, uint32_t before,
-			      uint64_t begin)
+/* Adds an unrecorded program in front of an image; NO_INDEX: at the end. */
+static struct image *add_unrecorded(struct accounting *b, struct process *p, uint32_t before,
+				    uint64_t begin)
 {
 	const struct image *prior = NULL;
 
@@ -126,7 +126,7 @@ static struct image *add_dark(struct accounting *b, struct process *p, uint32_t 
 	return img;
 }
 
-/* When the first program of a process was executed; 0: not known. */
+/* The first exec of a process; 0: unknown. */
 static uint64_t first_exec(struct accounting *b, const struct process *p)
 {
 	struct record rec;
@@ -138,8 +138,8 @@ static uint64_t first_exec(struct accounting *b, const struct process *p)
 	return n ? times[0] : 0;
 }
 
-/* A copy that closed the door, or tried to, and executed a program that could not be entered: what
- * it did belongs to that program. */
+/* A copy that went silent, or tried to, and executed an unrecorded program: what it used belongs to
+ * that program. */
 static void copy_executed(struct accounting *b, struct process *p)
 {
 	struct image *img = p->last != NO_INDEX ? &b->images[p->last] : NULL;
@@ -158,7 +158,7 @@ static void copy_executed(struct accounting *b, struct process *p)
 	p->peek = NO_OFFSET;
 }
 
-/* The kernel counted more programs than are known: one for each time that nobody started at. */
+/* The kernel counted more programs than are known: adds one for each exec time without an image. */
 static bool add_counted(struct accounting *b, struct process *p)
 {
 	struct record rec;
@@ -169,19 +169,19 @@ static bool add_counted(struct accounting *b, struct process *p)
 		return false;
 	_cleanup_free_ uint64_t *times = accounting_exec_times(&rec, &n);
 	uint32_t at = p->first;
-	/* a copy that then executed something has no image of its own */
+	/* a copy that executed a program has no image */
 	for (size_t t = 0; t < n; t++) {
 		while (at != NO_INDEX && b->images[at].begin_ns < times[t])
 			at = b->images[at].next;
 		bool known =
 			at != NO_INDEX && (t + 1 == n || b->images[at].begin_ns < times[t + 1]);
 		if (!known)
-			add_dark(b, p, at, times[t]);
+			add_unrecorded(b, p, at, times[t]);
 	}
 	return n > 0;
 }
 
-/* By the kernel's count, or by that of whoever looked at one that is still running. */
+/* By the kernel's count, or by that in a PEEK of a running process. */
 static bool never_executed(struct accounting *b, const struct process *p)
 {
 	struct record rec;
@@ -192,8 +192,8 @@ static bool never_executed(struct accounting *b, const struct process *p)
 	       record_has(&rec, METRIC_EXECS) && !rec.v[METRIC_EXECS];
 }
 
-/* Without times: the only image of a process that we know from others, or the last of one that
- * executed something. */
+/* Without exec times: adds the only image of a process without records, or the last one after an
+ * exec. */
 static void add_implied(struct accounting *b, struct process *p)
 {
 	uint64_t begin = p->begin_ns;
@@ -207,7 +207,7 @@ static void add_implied(struct accounting *b, struct process *p)
 			return;
 		begin = last->ended_by_exec ? last->end_ns : p->peek_begin_ns;
 	}
-	struct image *img = add_dark(b, p, NO_INDEX, begin);
+	struct image *img = add_unrecorded(b, p, NO_INDEX, begin);
 	img->copy = p->first == p->last && never_executed(b, p);
 	if (img->copy)
 		p->images--;
@@ -225,7 +225,7 @@ void accounting_drop_unheard(struct accounting *b)
 	}
 }
 
-void accounting_add_dark_images(struct accounting *b)
+void accounting_add_unrecorded(struct accounting *b)
 {
 	for (size_t i = 0; i < b->process_count; i++) {
 		struct process *p = &b->processes[i];
@@ -235,7 +235,7 @@ void accounting_add_dark_images(struct accounting *b)
 		copy_executed(b, p);
 		if (!add_counted(b, p))
 			add_implied(b, p);
-		/* one that was killed did not say how many it had */
+		/* a killed process did not record its threads */
 		if (p->last != NO_INDEX && b->images[p->last].end == NO_OFFSET)
 			count_threads_of_last(b, p, &b->images[p->last]);
 	}

@@ -1,16 +1,15 @@
 /*
- * One row of the dictionary: all that is known of one image or one thread, by metric. What is not
- * known is absent, never 0.
+ * One row: everything known about one image or thread, by metric. Unknown values are absent, never
+ * 0.
  */
-#ifndef PL_RECORDS_METRIC_ROW_H
-#define PL_RECORDS_METRIC_ROW_H
+#pragma once
 
 #include <stdint.h>
 
 #include "core/metrics/metric.h"
 #include "core/strbuf.h"
 
-/* Texts live until the row is used again. */
+/* Strings are valid until the row is used again. */
 struct row {
 	uint64_t present[(METRIC_ID_END + 63) / 64];
 	uint64_t v[METRIC_ID_END];
@@ -23,12 +22,12 @@ static inline bool row_has(const struct row *r, enum metric_id id)
 	return r->present[id / 64] >> (id % 64) & 1;
 }
 
-/* Forgets all values. */
+/* Removes all values. */
 void row_clear(struct row *r);
 void row_set(struct row *r, enum metric_id id, uint64_t v);
 void row_set_text(struct row *r, enum metric_id id, const char *s, size_t n);
 void row_unset(struct row *r, enum metric_id id);
-/* The value, or a fallback where it is absent. */
+/* The value, or the fallback if it is absent. */
 uint64_t row_get(const struct row *r, enum metric_id id, uint64_t fallback);
 
 /* One event of the field "counters". */
@@ -39,9 +38,7 @@ struct counter {
 	uint64_t value, permille;
 	int problem;
 };
-/* Walks names and values together; at most max, the number found. */
+/* Reads up to max events; returns their number. */
 size_t row_counters(const struct row *row, struct counter *out, size_t max);
-/* Why there is no value, for people. */
+/* The reason for a missing value. */
 const char *counter_reason(const struct counter *c);
-
-#endif

@@ -1,17 +1,17 @@
 /*
- * One image or thread in full. Records hold the kernel's running totals; a row holds what this
- * image used: its own record less the EXEC of the image before it, less the I/O that collection did
- * itself.
+ * The row of one image or thread. Records hold the kernel's running totals; a row holds what the
+ * image used: its own record less the EXEC of the previous image and less the I/O of collection.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "core/metrics/metric_lists.h"
 #include "core/system/procparse.h"
 #include "core/text/secrets.h"
 #include "records/accounting_internal.h"
 
-/* Takes a metric over from a record as it is. */
+/* Copies a metric from a record. */
 static void copy_metric(struct row *row, const struct record *rec, enum metric_id id)
 {
 	if (!record_has(rec, id))
@@ -28,7 +28,7 @@ static void copy_all(struct row *row, const struct record *rec, const enum metri
 		copy_metric(row, rec, ids[i]);
 }
 
-/* The image before this one in its process, NULL for the first. */
+/* The previous image of the process; NULL for the first. */
 static const struct image *before(const struct accounting *b, const struct process *p,
 				  const struct image *img)
 {
@@ -41,7 +41,7 @@ static const struct image *before(const struct accounting *b, const struct proce
 
 /* ---- who ------------------------------------------------------------------------------------ */
 
-/* argv[0]'s last part is the name, the rest joined by blanks are the arguments. */
+/* The name is the base name of argv[0]; the arguments are joined by blanks. */
 static void split_argv(struct row *row)
 {
 	const struct strbuf *argv = &row->text[METRIC_ARGV];
@@ -101,7 +101,7 @@ static int fill_identity(struct accounting *b, const struct image *img, const st
 		if (of == img && record_has(&rec, METRIC_PID))
 			row_set(row, METRIC_PID, rec.v[METRIC_PID]);
 	} else if (prior && prior->ended_by_exec) {
-		/* the program before it said what it was about to execute */
+		/* the previous program announced what it executes */
 		if ((r = accounting_fetch(b, prior->end, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, intent, ARRAY_SIZE(intent));
@@ -146,7 +146,7 @@ static void fill_end(const struct accounting *b, const struct image *img, const 
 
 /* ---- how much ------------------------------------------------------------------------------- */
 
-/* What collection itself added to a counter after the record was made: its own append. */
+/* I/O of collection in a counter, with the write of the record itself. */
 static uint64_t own_io(const struct record *rec, enum metric_id id)
 {
 	switch (id) {
@@ -166,8 +166,8 @@ static uint64_t own_io(const struct record *rec, enum metric_id id)
 static const enum metric_id of_task[] = {TASK_METRICS, TASK_USAGE};
 static const size_t before_usage = sizeof((enum metric_id[]){TASK_METRICS}) / sizeof(of_task[0]);
 
-/* Of a process with threads the one that executed went on alone: takes the first n values of it for
- * those of the process. What an older library did not record of it is not known. */
+/* After an exec only the thread that executed goes on: takes its first n values as those of the
+ * process. Values that an older library did not record are unknown. */
 static void take_base_of_task(struct record *base, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)base->text[METRIC_TASK].data;
@@ -183,8 +183,8 @@ static void take_base_of_task(struct record *base, size_t n)
 			record_unset(base, of_task[i]);
 }
 
-/* Events and their cycles are counted from each image's own start. What the image before had used
- * is not known where it did not say so, and nor is what this one did. */
+/* Events and cycles are counted from the start of each image. A value that the previous image did
+ * not record is unknown in this one, too. */
 static void subtract_baseline(struct row *row, const struct record *base)
 {
 	for (size_t i = 0; base->type == PL_EXEC && i < ARRAY_SIZE(of_task); i++)
@@ -202,8 +202,8 @@ static void subtract_baseline(struct row *row, const struct record *base)
 	}
 }
 
-/* The image before went on when it had spoken for the last time: nobody knows how much of this is
- * its own. CPU time has to be somebody's. */
+/* The previous image went on after its last record, so how much of this is its own is unknown. CPU
+ * time stays, since it must be in one of them. */
 static void drop_shared(struct row *row)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(of_task); i++)
@@ -212,7 +212,8 @@ static void drop_shared(struct row *row)
 			row_unset(row, of_task[i]);
 }
 
-/* Takes off what was used before the image began; n: how much of of_task is one thread's. */
+/* Subtracts what was used before the image began; n: how many values of of_task are of one thread.
+ */
 static int subtract_prior(struct accounting *b, const struct image *img, const struct image *prior,
 			  size_t n, struct row *row)
 {
@@ -232,17 +233,11 @@ static int subtract_prior(struct accounting *b, const struct image *img, const s
 }
 
 static const enum metric_id counters[] = {
-	METRIC_USERTIME,    METRIC_SYSTEMTIME,    METRIC_RSSMAX,      METRIC_MINFLT,
-	METRIC_MAJFLT,      METRIC_INBLOCK,       METRIC_OUTBLOCK,    METRIC_VOL_CTXSW,
-	METRIC_INVOL_CTXSW, METRIC_CMINFLT,       METRIC_CMAJFLT,     METRIC_CUTIME,
-	METRIC_CSTIME,      METRIC_NUM_THREADS,   METRIC_PROCESSOR,   METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME,  METRIC_RCHAR,         METRIC_WCHAR,       METRIC_SYSCR,
-	METRIC_SYSCW,       METRIC_READ_BYTES,    METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU,  METRIC_TIME_WAITING,  METRIC_TIMESLICES,  METRIC_RDTSC_DURATION,
-	METRIC_NUMTIDS,     METRIC_THREADS_BASIC, METRIC_COUNTERS,    METRIC_VMPEAK,
+	METRICS_RUSAGE, METRICS_CHILDREN,     METRICS_PROC,    METRIC_RDTSC_DURATION,
+	METRIC_NUMTIDS, METRIC_THREADS_BASIC, METRIC_COUNTERS, METRIC_VMPEAK,
 };
 
-/* A delay of 0 means nothing while the kernel does not account delays. */
+/* Drops a delay of 0 if the kernel does not account delays. */
 static void drop_unaccounted(const struct accounting_host *h, struct row *row)
 {
 	if (h->delayacct != 1 && row_has(row, METRIC_DELAYACCT_BLKIO_TIME) &&
@@ -255,7 +250,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What collection did in a process that could not say so itself. */
+/* Subtracts the I/O of collection in a process without an own END. */
 static int subtract_own_io(struct accounting *b, const struct image *img, const struct process *p,
 			   struct row *row)
 {
@@ -274,9 +269,10 @@ static int subtract_own_io(struct accounting *b, const struct image *img, const 
 }
 
 /*
- * The last image's CPU is the reaper's figure where there is one: it includes the way out. The
- * reaper also counts the children that the process waited for; they are taken off the CPU, and
- * where it did not speak for itself the other counters are only taken when there were none.
+ * The CPU time of the last image is the reaper's figure if there is one, since it includes the
+ * exit. That figure also includes the children that the process waited for: they are subtracted
+ * from the CPU time, and a process without own records gets the other counters only if there were
+ * none.
  */
 static int fill_reaped(struct accounting *b, const struct image *img, const struct process *p,
 		       struct row *row)
@@ -284,20 +280,9 @@ static int fill_reaped(struct accounting *b, const struct image *img, const stru
 	static const enum metric_id inclusive[] = {
 		METRIC_RSSMAX,   METRIC_MINFLT,    METRIC_MAJFLT,     METRIC_INBLOCK,
 		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW};
-	static const enum metric_id zombie[] = {METRIC_RCHAR,
-						METRIC_WCHAR,
-						METRIC_SYSCR,
-						METRIC_SYSCW,
-						METRIC_READ_BYTES,
-						METRIC_WRITE_BYTES,
-						METRIC_CANCELLED_WRITE_BYTES,
-						METRIC_TIME_WAITING,
-						METRIC_TIMESLICES,
-						METRIC_TIME_ONCPU,
-						METRIC_PROCESSOR,
-						METRIC_GUEST_TIME,
-						METRIC_STARTTIME,
-						METRIC_COMM};
+	static const enum metric_id zombie[] = {
+		IO_METRICS,       METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_TIME_ONCPU,
+		METRIC_PROCESSOR, METRIC_GUEST_TIME,   METRIC_STARTTIME,  METRIC_COMM};
 	struct record rec;
 
 	if (!p->has_usage)
@@ -305,7 +290,7 @@ static int fill_reaped(struct accounting *b, const struct image *img, const stru
 	int r = accounting_fetch(b, p->reap, &rec);
 	if (r < 0)
 		return r;
-	bool spoke = row_has(row, METRIC_USERTIME);
+	bool recorded = row_has(row, METRIC_USERTIME);
 	uint64_t children = p->children_user_us + p->reaped_user_us, cpu;
 	bool any = children || p->children_sys_us || p->reaped_sys_us || p->unseen_waits;
 	if (!(p->unseen_waits && p->has_kernel_cpu) && process_cpu_us(b, p, &cpu)) {
@@ -315,7 +300,7 @@ static int fill_reaped(struct accounting *b, const struct image *img, const stru
 		row_set(row, METRIC_USERTIME, user);
 		row_set(row, METRIC_SYSTEMTIME, cpu - user);
 	}
-	if (spoke)
+	if (recorded)
 		return 0;
 	copy_all(row, &rec, zombie, ARRAY_SIZE(zombie));
 	if (!any)
@@ -323,7 +308,7 @@ static int fill_reaped(struct accounting *b, const struct image *img, const stru
 	return row_has(row, METRIC_WCHAR) ? subtract_own_io(b, img, p, row) : 0;
 }
 
-/* What only the kernel's exit record knows. */
+/* Adds what only the kernel's exit record has. */
 static int fill_kernel(struct accounting *b, const struct image *img, const struct process *p,
 		       struct row *row)
 {
@@ -343,7 +328,7 @@ static int fill_kernel(struct accounting *b, const struct image *img, const stru
 	int r = accounting_fetch(b, p->kernel, &rec);
 	if (r < 0)
 		return r;
-	/* the kernel's mark is the image's own; the reaper's may be inherited from its parent */
+	/* the kernel's value is the image's own; the reaper's may be inherited from the parent */
 	if (img->end == NO_OFFSET && record_has(&rec, METRIC_RSSMAX))
 		row_unset(row, METRIC_RSSMAX);
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -353,7 +338,7 @@ static int fill_kernel(struct accounting *b, const struct image *img, const stru
 	return 0;
 }
 
-/* What collection did in the copy that a process was before its first program. */
+/* Subtracts the I/O of collection in the copy that the process was before its first exec. */
 static int subtract_copy_io(struct accounting *b, const struct image *img, const struct process *p,
 			    struct row *row)
 {
@@ -370,7 +355,7 @@ static int subtract_copy_io(struct accounting *b, const struct image *img, const
 	return r;
 }
 
-/* The kernel counts user and system time in ticks, and the sum of both to the nanosecond. */
+/* User and system time are in ticks, their sum is exact. */
 static void split_by_ticks(const struct process *p, struct row *row)
 {
 	if (p->has_kernel_cpu && (!p->has_usage || p->unseen_waits) &&
@@ -379,8 +364,8 @@ static void split_by_ticks(const struct process *p, struct row *row)
 			  &row->v[METRIC_SYSTEMTIME]);
 }
 
-/* User and system time follow ticks, so that a difference of either may be off: their sum is what
- * the image used, and the images of a process add up to it. */
+/* User and system time follow ticks, so their differences may be wrong. Their sum is what the image
+ * used, and the images of a process add up to its total. */
 static void fit_cpu(const struct accounting *b, const struct image *img, const struct process *p,
 		    const struct image *prior, struct row *row)
 {
@@ -399,7 +384,7 @@ static int fill_counters(struct accounting *b, const struct image *img, const st
 {
 	const struct image *prior = before(b, p, img);
 	struct record rec;
-	size_t of_thread = 0; /* how much of of_task is the last thread's */
+	size_t of_thread = 0; /* how many values of of_task are of the last thread */
 	int r;
 
 	if (img->end != NO_OFFSET) {
@@ -416,13 +401,12 @@ static int fill_counters(struct accounting *b, const struct image *img, const st
 	if (img->next == NO_INDEX && ((r = fill_reaped(b, img, p, row)) < 0))
 		return r;
 	if (row_has(row, METRIC_TIME_WAITING) && !of_thread)
-		of_thread = TASK_METRICS_BEFORE_IO; /* whoever waited looked at the thread that was
-						       left */
+		of_thread = TASK_METRICS_BEFORE_IO; /* the reaper read the last thread */
 	if (img->next == NO_INDEX && ((r = fill_kernel(b, img, p, row)) < 0))
 		return r;
 	if (img->next == NO_INDEX)
 		split_by_ticks(p, row);
-	/* one that did not tell its end ended where the next one started */
+	/* an image without an end record ended at the START of the next one */
 	const struct image *next = img->next != NO_INDEX ? &b->images[img->next] : NULL;
 	if (img->end == NO_OFFSET && next && next->start != NO_OFFSET) {
 		if ((r = accounting_fetch(b, next->start, &rec)) < 0)
@@ -468,8 +452,8 @@ int image_row(struct accounting *b, const struct image *img, struct row *row)
 	return 0;
 }
 
-/* The first thread begins with its image, whatever it ran before. Of others that nobody saw begin
- * the kernel names a tick, which may have begun before the image did. */
+/* The first thread begins with its image. For other threads of unknown begin the kernel names a
+ * tick, which may be before that of the image. */
 static void thread_span(const struct image *img, const struct record *rec, uint64_t *ret_begin,
 			uint64_t *ret_end)
 {
@@ -500,7 +484,7 @@ int thread_row(struct accounting *b, const struct accounting_thread *t, struct r
 	copy_metric(row, &rec, METRIC_PID);
 	copy_metric(row, &rec, METRIC_TID);
 	copy_metric(row, &rec, METRIC_STARTTIME);
-	/* the first thread goes on over an exec */
+	/* the first thread survives an exec */
 	if (row_get(row, METRIC_TID, 0) == row_get(row, METRIC_PID, 1))
 		prior = before(b, p, img);
 	if ((r = subtract_prior(b, img, prior, ARRAY_SIZE(of_task), row)) < 0)

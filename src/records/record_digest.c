@@ -1,4 +1,4 @@
-/* What record files are known by; see record_digest.h. */
+/* Digests of record files; see record_digest.h. */
 #include "records/record_digest.h"
 
 #include <errno.h>

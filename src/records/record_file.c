@@ -1,12 +1,13 @@
 /*
- * Record files; see record_file.h. The reader trusts nothing: a frame counts when its magic, length
- * and checksum agree, and everything else is searched for the next one.
+ * Record files; see record_file.h. The reader trusts nothing: a frame is valid if its magic, length
+ * and checksum agree; anything else is searched for the next frame.
  */
 #include "records/record_file.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/crc32c_bulk.h"
@@ -37,7 +38,7 @@ void record_file_close(struct record_file *f)
 	*f = (struct record_file){.fd = -1};
 }
 
-/* Makes at least n bytes available if the file has them; the number there are, or -errno. */
+/* Makes at least n bytes available if the file has them. The number available, or -errno. */
 static ssize_t fill(struct record_file *f, size_t n)
 {
 	if (f->end - f->begin >= n)
@@ -66,7 +67,7 @@ static ssize_t fill(struct record_file *f, size_t n)
 			return -errno;
 		}
 		if (got == 0) {
-			f->limit = from; /* somebody made it shorter */
+			f->limit = from; /* the file was truncated */
 			break;
 		}
 		f->end += (size_t)got;
@@ -80,7 +81,7 @@ static void advance(struct record_file *f, size_t n)
 	f->at += n;
 }
 
-/* Is there a whole, sound frame at the current place? Its size, 0 when not, or -errno. */
+/* The size of a valid frame at the current place; 0: there is none; or -errno. */
 static ssize_t sound_frame(struct record_file *f)
 {
 	ssize_t have = fill(f, PL_RECORD_HEADER);
@@ -106,8 +107,8 @@ static ssize_t sound_frame(struct record_file *f)
 	return 0;
 }
 
-/* A file made of false beginnings, each claiming megabytes, would have us checksum it over and
- * over: once that has cost four times its length, only short frames are believed in. */
+/* A file of false headers, each with a size of megabytes, would be checksummed over and over: after
+ * four times its length only short frames are checked. */
 static bool worth_checking(const struct record_file *f)
 {
 	const unsigned char *h = f->buf + f->begin;
@@ -133,7 +134,7 @@ static int skip_damage(struct record_file *f)
 		size_t n = f->end - f->begin;
 		const unsigned char *p = f->buf + f->begin;
 		const unsigned char *hit = memmem(p, n, "PLR1", 4);
-		/* a magic may straddle what is in memory: keep its first three bytes */
+		/* a magic may cross the end of the buffer: keep three bytes */
 		advance(f, hit ? (size_t)(hit - p) : n - 3);
 		have = fill(f, PL_RECORD_HEADER);
 		if (have < 0)
@@ -147,7 +148,7 @@ static int skip_damage(struct record_file *f)
 	return 0;
 }
 
-/* "id name" lines: which of our metrics each number in this file means. */
+/* "id name" lines: maps the ids of this file to our metrics. */
 static void apply_schema(struct record_file *f, const char *p, size_t n)
 {
 	const char *end = p + n;
@@ -204,7 +205,7 @@ static bool decode_fields(struct record_file *f, const unsigned char *p, size_t 
 	return true;
 }
 
-/* Remembers from where on the numbers mean what they mean now, for frames that are read again. */
+/* Remembers the offset from which this mapping is valid, for frames that are read again. */
 static void keep_schema(struct record_file *f)
 {
 	const struct record_file_schema *last =
@@ -219,7 +220,7 @@ static void keep_schema(struct record_file *f)
 	f->schemas[f->schema_count++] = now;
 }
 
-/* The numbers that were in force at a place. */
+/* Restores the mapping that was valid at an offset. */
 static void use_schema_of(struct record_file *f, uint64_t offset)
 {
 	size_t i = f->schema_count;
@@ -329,6 +330,16 @@ void record_writer_text(struct record_writer *w, enum metric_id id, const void *
 	add_varint(&w->payload, (uint64_t)id << 1 | 1);
 	add_varint(&w->payload, n);
 	strbuf_add(&w->payload, data, n);
+}
+
+void record_writer_status(struct record_writer *w, int status)
+{
+	if (WIFSIGNALED(status)) {
+		record_writer_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
+		record_writer_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
+	} else {
+		record_writer_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
+	}
 }
 
 static int add_frame(struct strbuf *out, enum pl_record_type type, unsigned flags, const void *data,

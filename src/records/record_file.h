@@ -1,9 +1,8 @@
 /*
- * Record files: reading them frame by frame, whatever happened to them, and appending to them. The
- * layout is in plimsoll/record.h.
+ * Reads record files frame by frame, even if they are damaged, and appends to them.
+ * plimsoll/record.h has the format.
  */
-#ifndef PL_RECORDS_RECORD_FILE_H
-#define PL_RECORDS_RECORD_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +11,7 @@
 #include "core/strbuf.h"
 #include "plimsoll/record.h"
 
-/* One decoded frame. Texts point into the reader's buffer, good until the next call. */
+/* One decoded frame. Strings point into the reader's buffer and are valid until the next call. */
 struct record {
 	enum pl_record_type type;
 	unsigned flags;
@@ -47,46 +46,48 @@ static inline uint64_t record_get(const struct record *r, enum metric_id id, uin
 	return record_has(r, id) ? r->v[id] : fallback;
 }
 
-/* What was wrong with a file. */
+/* Damage in a file. */
 struct record_file_damage {
-	uint64_t first_offset; /* where the first bad byte is */
-	uint64_t bytes;        /* skipped in all */
+	uint64_t first_offset; /* of the first bad byte */
+	uint64_t bytes;        /* skipped bytes */
 	unsigned places;
 };
 
-/* Numbers of a file from a place on. */
+/* Metric ids of a file from an offset on. */
 struct record_file_schema {
 	uint64_t from;
 	unsigned char map[METRIC_ID_END];
 };
 
-/* A source of bytes: read at an offset, like pread. */
+/* A reader of a record file. */
 struct record_file {
 	int fd;
 	uint64_t at;    /* offset of the next frame */
-	uint64_t limit; /* end of what may be read: the file may still grow */
+	uint64_t limit; /* size of the file at its opening; it may still grow */
 	unsigned char *buf;
 	size_t begin, end, cap;           /* unread bytes in buf */
-	unsigned char map[METRIC_ID_END]; /* metric id of this program for each id in the file */
+	unsigned char map[METRIC_ID_END]; /* our metric id for each id in the file */
 	struct record_file_schema *schemas;
 	size_t schema_count, schema_cap;
 	struct record_file_damage damage;
-	bool in_damage;  /* the last place looked at was bad */
-	uint64_t wasted; /* bytes checksummed for nothing */
+	bool in_damage;  /* the last place was bad */
+	uint64_t wasted; /* bytes of frames with a wrong checksum */
 };
 
-/* Opens for reading; the file may be growing, what is there now is read. fd is taken. */
+/* Opens for reading. Takes fd, unless it fails. The file may grow; only what is there now is read.
+ * 0 or the errno of fstat(), negative. */
 int record_file_open(struct record_file *f, int fd);
 void record_file_close(struct record_file *f);
-/* The next whole frame: 1, 0 at the end, negative errno when the file cannot be read. SCHEMA frames
- * are applied and not returned. Damage is skipped and booked in f->damage. */
+/* Reads the next frame: 1, 0 at the end, or a negative errno. Applies SCHEMA frames and does not
+ * return them. Skips damage and counts it in f->damage. */
 int record_file_next(struct record_file *f, struct record *r);
-/* The frame at an offset that record_file_next() gave; afterwards reading goes on behind it. */
+/* Reads the frame at an offset from record_file_next(), and continues after it. 0, -EBADMSG (no
+ * frame there) or another negative errno. */
 int record_file_read_at(struct record_file *f, uint64_t offset, struct record *r);
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* Frames are gathered in out until they are written, all with one write. */
+/* Frames are collected in out and written with one write(). */
 struct record_writer {
 	struct strbuf payload, out;
 };
@@ -96,15 +97,15 @@ struct record_writer {
 	}
 
 void record_writer_release(struct record_writer *w);
-/* Begins a frame's payload, fills it, and adds the frame to what will be written. */
+/* Begin a payload, fill it, then add the frame. */
 void record_writer_begin(struct record_writer *w);
 void record_writer_u64(struct record_writer *w, enum metric_id id, uint64_t v);
 void record_writer_text(struct record_writer *w, enum metric_id id, const void *data, size_t n);
-/* -EMSGSIZE when the payload is longer than a reader takes; the frame is dropped then. */
+/* Exit code, or signal and core dump, by a status of wait(). */
+void record_writer_status(struct record_writer *w, int status);
+/* -EMSGSIZE: the payload is longer than readers accept, and the frame is dropped. */
 int record_writer_add(struct record_writer *w, enum pl_record_type type, unsigned flags);
 /* The SCHEMA frame of this program. */
 int record_writer_add_schema(struct record_writer *w);
-/* Appends all frames; 0 or a negative errno. They are gone from w either way. */
+/* Writes all frames; 0 or a negative errno (-ENOSPC: not all of them). Empties w in any case. */
 int record_writer_flush(struct record_writer *w, int fd);
-
-#endif

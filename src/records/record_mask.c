@@ -1,4 +1,4 @@
-/* Record files without secrets; see record_mask.h. */
+/* Masks secrets in record files; see record_mask.h. */
 #include "records/record_mask.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 struct masking {
 	int from, to;
-	struct strbuf frame, out; /* as it was, as it will be */
-	uint64_t done;            /* bytes of the file that are dealt with */
+	struct strbuf frame, out; /* original and masked */
+	uint64_t done;            /* bytes of the file that were copied */
 };
 
 static int flush(struct masking *m)
@@ -27,7 +27,7 @@ static int flush(struct masking *m)
 	return r;
 }
 
-/* The bytes of a frame, with the terminator that a strbuf has. */
+/* Reads n bytes into m->frame. */
 static int read_bytes(struct masking *m, uint64_t at, size_t n)
 {
 	strbuf_reset(&m->frame);
@@ -56,7 +56,7 @@ static bool is_schema(const unsigned char *h, size_t n)
 		       pl_get_u32(h + 12);
 }
 
-/* What lies between frames that are returned: names of metrics, or damage. */
+/* Copies what is between two records: SCHEMA frames, and damage as zeros. */
 static int copy_between(struct masking *m, uint64_t until)
 {
 	while (m->done < until) {
@@ -85,12 +85,12 @@ static int copy_between(struct masking *m, uint64_t until)
 	return 0;
 }
 
-/* What the fields with secrets in them are called in a file. */
+/* The ids of the fields with secrets in this file. */
 struct ids {
 	uint64_t arguments, tags;
 };
 
-/* The payload with its arguments and tags masked, field by field; false where it is none. */
+/* Masks arguments and tags of a payload; false: it is invalid. */
 static bool mask_payload(struct strbuf *out, const unsigned char *p, const unsigned char *end,
 			 const struct ids *ids)
 {

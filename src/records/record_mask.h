@@ -1,15 +1,11 @@
-/* A record file for others than its owner: what is secret in arguments becomes "***". */
-#ifndef PL_RECORDS_RECORD_MASK_H
-#define PL_RECORDS_RECORD_MASK_H
+/* Copies of record files for other users, with secrets masked. */
+#pragma once
 
 #include "core/strbuf.h"
 
 /*
- * Copies a record file to another descriptor. Arguments are masked as they are when they are read
- * (core/text/secrets.h); frames keep their order and all other bytes. Damage may hold anything: it
- * is copied as zeros, so that a reader finds as much of it. Both descriptors stay open. Negative
- * errno with the sentence in *why.
+ * Copies a record file to another descriptor. Masks secrets in arguments and tags
+ * (core/text/secrets.h); all other bytes of frames stay. Damaged bytes, which may hold anything,
+ * become zeros. Leaves both descriptors open. 0, or a negative errno with the reason in *why.
  */
 int record_file_mask(int from, int to, struct strbuf *why);
-
-#endif

@@ -1,13 +1,13 @@
 /*
- * The processes of a report on a time axis; see report.h. Each process goes into the first lane
- * below its parent's that is free; then what is too narrow to be seen is put together.
+ * The processes of a report on a time axis; see report.h. Each process gets the first free lane
+ * below its parent's; then processes that are too short to be seen are merged.
  */
 #include <string.h>
 
 #include "report/report_internal.h"
 
 #define LANES_MAX 400
-#define CELLS 1600 /* what is narrower than one part in so many is not seen */
+#define CELLS 1600 /* of the time axis: shorter processes are invisible */
 
 static size_t give_lanes(struct report_loading *l, struct report_bar *bars)
 {
@@ -53,8 +53,8 @@ static int by_lane(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Puts together what has the same name in the same cell of a lane; the number that is left. last:
- * for each name its last bar, + 1. */
+/* Merges short bars of the same name in the same cell of a lane; returns the number left. last: the
+ * last bar of each name, + 1. */
 static size_t put_together(const struct report_bar *in, size_t count, int64_t from, int64_t cell,
 			   uint32_t *last, struct report_bar *out)
 {
@@ -104,7 +104,7 @@ void report_make_bars(struct report_loading *l)
 		from = all[i].start < from ? all[i].start : from;
 		to = all[i].end > to ? all[i].end : to;
 	}
-	/* the width doubles until they fit; what is left then are processes one can see */
+	/* the cells double until the bars are few enough */
 	for (int64_t cells = CELLS; count && cells >= CELLS / 16; cells /= 2) {
 		int64_t cell = (to - from) / cells;
 

@@ -18,10 +18,10 @@ static void groups_release(struct report_groups *g)
 	free(g->list);
 }
 
-static void curves_release(struct report *r)
+static void series_release(struct report *r)
 {
-	for (size_t i = 0; i < r->curve_count; i++) {
-		struct report_curve *c = &r->curves[i];
+	for (size_t i = 0; i < r->series_count; i++) {
+		struct report_series *c = &r->series[i];
 
 		free(c->metric);
 		free(c->label);
@@ -29,9 +29,9 @@ static void curves_release(struct report *r)
 		free(c->host);
 		free(c->entity);
 		free(c->panel);
-		curve_release(&c->points);
+		points_release(&c->points);
 	}
-	free(r->curves);
+	free(r->series);
 }
 
 void report_release(struct report *r)
@@ -54,7 +54,7 @@ void report_release(struct report *r)
 		free(r->absences[i].metric);
 		free(r->absences[i].reason);
 	}
-	curves_release(r);
+	series_release(r);
 	findings_release(&r->findings);
 	timeline_release(&r->timeline);
 	jobshow_release(&r->show);
@@ -70,7 +70,7 @@ void report_release(struct report *r)
 
 static void loading_release(struct report_loading *l)
 {
-	free(l->naming.table);
+	hash_map_release(&l->names);
 	free(l->procs);
 	free(l->by_start);
 	series_list_release(&l->series);
@@ -78,7 +78,7 @@ static void loading_release(struct report_loading *l)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-/* Names that nothing refers to any more go: groups have their own. */
+/* Drops names that nothing refers to: groups have copies. */
 static void drop_names(struct report *r)
 {
 	_cleanup_free_ uint32_t *number = xcalloc(r->name_count + 1, sizeof(*number));
@@ -106,75 +106,76 @@ static void drop_names(struct report *r)
 	}
 }
 
+void report_add_absence(struct report *r, const char *host, const char *metric, int64_t count,
+			char *reason)
+{
+	GROW(r->absences, r->absence_count, r->absence_cap);
+	r->absences[r->absence_count++] =
+		(struct report_absence){.host = host ? xstrdup(host) : NULL,
+					.metric = xstrdup(metric),
+					.count = (size_t)count,
+					.reason = reason};
+}
+
 static int load_absences(struct report *r, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT min(host), max(host), min(metric), count(DISTINCT metric), reason "
-		   "FROM sample_absence WHERE job = $1 GROUP BY reason ORDER BY 3, 5");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s,
+		"SELECT min(host), max(host), min(metric), count(DISTINCT metric), reason "
+		"FROM sample_absence WHERE job = $1 GROUP BY reason ORDER BY 3, 5",
+		db_int(job));
 	int e;
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
 	while ((e = stmt_step(st)) == 1) {
 		_cleanup_free_ char *first = xstrdup(stmt_get_str(st, 0));
 		bool one = !strcmp(first, stmt_get_str(st, 1));
 
-		GROW(r->absences, r->absence_count, r->absence_cap);
-		r->absences[r->absence_count++] =
-			(struct report_absence){.host = one ? xstrdup(first) : NULL,
-						.metric = xstrdup(stmt_get_str(st, 2)),
-						.count = (size_t)stmt_get_int(st, 3),
-						.reason = xstrdup(stmt_get_str(st, 4))};
+		report_add_absence(r, one ? first : NULL, stmt_get_str(st, 2), stmt_get_int(st, 3),
+				   xstrdup(stmt_get_str(st, 4)));
 	}
 	return e;
 }
 
-/* What the event counters of a host say that they missed: facts about its job. */
-static void take_missed(struct report *r, const char *host, const struct value *facts)
+/* What the event counters of a host missed, by the metadata of its job. */
+static void take_missed(struct report *r, const char *host, const struct value *metadata)
 {
 	static const struct {
 		const char *key, *words;
-	} missed[] = {{"attached_late", "counted from when they were found: "},
+	} missed[] = {{"attached_late", "counted only after they were found: "},
 		      {"not_counted", "not counted: "}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(missed); i++) {
-		const char *text = value_get_str(facts, missed[i].key);
+		const char *text = value_get_str(metadata, missed[i].key);
 
 		if (!text)
 			continue;
-		GROW(r->absences, r->absence_count, r->absence_cap);
-		r->absences[r->absence_count++] = (struct report_absence){
-			.host = xstrdup(host),
-			.metric = xstrdup("counters.*"),
-			.count = 1,
-			.reason = xasprintf("%s%s on %s", missed[i].words, text, host)};
+		report_add_absence(r, host, "counters.*", 1,
+				   xasprintf("%s%s on %s", missed[i].words, text, host));
 	}
 }
 
 static int load_missed(struct report *r, struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT host, facts FROM sample_entity WHERE job = $1 AND "
-				"kind = 'job' AND facts IS NOT NULL ORDER BY host, n");
+		store_query(s,
+			    "SELECT host, facts FROM sample_entity WHERE job = $1 AND "
+			    "kind = 'job' AND facts IS NOT NULL ORDER BY host, n",
+			    db_int(job));
 	int e;
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
 	while ((e = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		_cleanup_value_ struct value *facts = NULL;
+		_cleanup_value_ struct value *metadata = NULL;
 		size_t n;
 		const char *text = stmt_get_text(st, 1, &n);
 
-		if (text && value_from_json(text, n, &facts, &why) == 0)
-			take_missed(r, stmt_get_str(st, 0), facts);
+		if (text && value_from_json(text, n, &metadata, &why) == 0)
+			take_missed(r, stmt_get_str(st, 0), metadata);
 	}
 	return e;
 }
 
-/* What no host told of a job on one host is of that one. */
+/* In a job on one host, absences without a host belong to that host. */
 static void name_only_host(struct report *r)
 {
 	const struct job_row *row = r->show.list.count ? &r->show.list.rows[0] : NULL;
@@ -206,7 +207,7 @@ static int load_parts(struct report_loading *l)
 	report_make_groups(l);
 	report_make_flame(l);
 	report_make_bars(l);
-	e = report_load_curves(l);
+	e = report_load_series(l);
 	if (e >= 0)
 		e = load_missed(r, l->store, l->job);
 	if (e >= 0)
@@ -217,19 +218,19 @@ static int load_parts(struct report_loading *l)
 	return e;
 }
 
-#define ALIKE 0.1 /* of the larger mean: sources are not read at the same moments */
+#define ALIKE 0.1 /* of the larger mean: sources are not sampled at the same moments */
 
-bool report_curve_repeats(const struct report *r, size_t curve)
+bool report_series_repeats(const struct report *r, size_t series)
 {
-	/* elsewhere the same words are said of other devices, or of the node and the job */
+	/* in other panels the same label means other devices, or the node and the job */
 	static const char *const of_the_job[] = {"cpu", "memory", "io"};
-	const struct report_curve *c = &r->curves[curve];
+	const struct report_series *c = &r->series[series];
 	bool may = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_the_job); i++)
 		may = may || str_same(c->panel, of_the_job[i]);
-	for (size_t i = 0; may && c->label && i < curve; i++) {
-		const struct report_curve *b = &r->curves[i];
+	for (size_t i = 0; may && c->label && i < series; i++) {
+		const struct report_series *b = &r->series[i];
 		double one = fabs(b->mean), other = fabs(c->mean), more = one > other ? one : other;
 
 		if (str_same(b->same ? b->same : b->label, c->same ? c->same : c->label) &&
@@ -257,9 +258,13 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 			     .cores = UNKNOWN,
 			     .cpu_share = NAN,
 			     .memory_limit = UNKNOWN};
-	l.naming.r = r;
 	int e = load_parts(&l);
 	if (e >= 0) {
+		r->running = r->show.list.rows[0].end == UNKNOWN || r->show.list.rows[0].open;
+		if (!r->has_records)
+			report_hosts_from_series(&l);
+		report_load_energy(&l);
+		report_settle_totals(&l);
 		report_find(&l);
 		report_groups_end(&r->executables, false);
 		report_groups_end(&r->operations, false);

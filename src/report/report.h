@@ -1,26 +1,23 @@
 /*
- * Everything that a report says of a job, loaded once from a store; text, JSON, HTML and PDF are
- * four ways to write the same structure (report_text.c, report_json.c, report_html.c,
- * report_pdf.c). What is large is folded here, so that a job of 65,304 processes has a report below
- * a megabyte.
+ * Everything in the report of a job, loaded once from a store; text, JSON, HTML and PDF are four
+ * ways to write it (report_text.c, report_json.c, report_html.c, report_pdf.c). Large parts are
+ * folded, so that the report of a job with 65,304 processes has less than a megabyte.
  *
- * Unknown integers are UNKNOWN (plot/unit_format.h), unknown reals NAN. Texts are bytes of the
- * user's: hostile.
+ * Unknown integers are UNKNOWN (views/output.h), unknown reals NAN. Texts come from users: hostile.
  */
-#ifndef PL_REPORT_REPORT_H
-#define PL_REPORT_REPORT_H
+#pragma once
 
 #include "analysis/findings.h"
 #include "plot/plot.h"
 #include "samples/series_math.h"
-#include "views/job_show.h"
+#include "views/jobs/job_show.h"
 #include "views/timeline.h"
 
 #define REPORT_FLAME_MAX 4000 /* nodes */
 #define REPORT_BARS_MAX 3000  /* of the Gantt chart */
 #define REPORT_GROUPS_MAX 200 /* executables, operations */
-#define REPORT_CURVES_MAX 400
-#define REPORT_POINTS 400 /* of a curve, each with its extremes */
+#define REPORT_SERIES_MAX 400
+#define REPORT_POINTS 400 /* of a series, each with its extremes */
 
 /* Processes with something in common: an executable, a set of tags, a host, a rank. */
 struct report_group {
@@ -36,13 +33,13 @@ struct report_group {
 struct report_groups {
 	struct report_group *list; /* by CPU, the largest first; ranks by number, hosts by name */
 	size_t count, cap;
-	size_t left_out; /* groups beyond REPORT_GROUPS_MAX; of hosts and ranks the busiest and the
-			  * idlest stay */
+	size_t left_out; /* groups beyond REPORT_GROUPS_MAX; hosts and ranks keep the busiest and
+			  * the idlest */
 };
 
-/* The process tree with equal siblings (same executable below the same path) put together, in the
- * order of a walk: a node's parent is before it, siblings are by CPU. cpu, rssmax (KiB, the
- * largest) and io (bytes) include all below; processes and wall are the node's own. */
+/* The process tree with equal siblings (same executable below the same path) merged, depth-first:
+ * parents come before children, siblings by CPU time. cpu, rssmax (KiB, the largest) and io (bytes)
+ * include all descendants; processes and wall are those of the node. */
 struct flame_node {
 	uint32_t parent; /* place; its own for a root */
 	uint32_t name;   /* number in report.names */
@@ -51,50 +48,49 @@ struct flame_node {
 	int64_t cpu, wall /* sum of durations of the node's own processes */, rssmax, io;
 };
 
-/* Processes on a time axis: each a bar in a lane below its parent's, neighbours with the same
- * executable in a lane that are too narrow to be seen put together. */
+/* Processes on a time axis: each is a bar in a lane below its parent's; neighbours with the same
+ * executable that are too narrow to be seen are merged. */
 struct report_bar {
 	int64_t start, end;  /* us */
 	uint32_t name, tags; /* numbers in report.names; tags 0: none */
 	uint32_t lane;
-	uint32_t processes; /* 1, or how many were put together */
+	uint32_t processes; /* 1, or how many were merged */
 	uint32_t pid;       /* of the first */
 	int64_t cpu;
 	bool failed;
 };
 
-/* A curve: a metric of the whole job, of a host, or of a device. Counters are rates. */
-struct report_curve {
+/* A metric of the whole job, of a host, or of a device over time. Counters are rates. */
+struct report_series {
 	char *metric; /* "process.rss" */
 	char *label;  /* "RSS, shared in each" */
-	char *unit;   /* as metric_unit_name() says; a rate has "/s" behind it, but energy is "W",
-		       * CPU time and
-		       * per cent of CPUs "CPUs", waiting for storage "tasks", and pressure "%" */
+	char *unit;   /* of metric_unit_name(), with "/s" for rates; but energy is "W", CPU time and
+		       * percent of CPUs "CPUs", waiting for storage "tasks", pressure "%" */
 	char *host;   /* NULL: all hosts together */
 	char *entity; /* "gpu 0", "package-0"; NULL: the job or node as a whole */
-	char *panel;  /* which chart it belongs into: "cpu", "memory", "io", "network",
+	char *panel;  /* its group of charts: "cpu", "memory", "io", "network",
 		       * "interconnect", "power", "gpu", "counters", "pressure", "other" */
-	const char *same; /* what several metrics measure, whatever their labels; NULL: the label */
-	const char *together; /* how hosts or devices became one: "sum", "mean", "largest" */
-	size_t parts;         /* hosts or devices that it is made of */
+	const char *same; /* what several metrics measure under different labels; NULL: the label */
+	const char *together; /* how hosts or devices were combined: "sum", "mean", "largest" */
+	size_t parts;         /* hosts or devices that were combined */
 	bool devices;         /* parts are devices */
 	bool counter;
-	bool seldom; /* a level that was read only at these points: between them it is not known */
-	int64_t readings;     /* of the series that has most */
-	double mean, maximum; /* mean: NAN where a few readings do not tell */
-	struct curve points;  /* value is the mean of the step, low and high its extremes */
+	bool seldom;          /* a gauge that is unknown between these points */
+	int64_t readings;     /* samples, of the entity that has most */
+	double mean, maximum; /* mean: NAN where samples are too few */
+	struct points points; /* value is the mean of the step, low and high its extremes */
 };
 
-/* The memory of all processes at one time, where it was sampled. */
+/* The memory of all processes together, where it was sampled. */
 struct report_memory {
-	double most;  /* pages that processes share count in each of them; NAN: not sampled */
-	double least; /* they count once; NAN: not known */
-	bool missed;  /* one process had more than samples ever saw of all: they missed the peak */
+	double most;  /* shared pages count in each process; NAN: not sampled */
+	double least; /* shared pages count once; NAN: unknown */
+	bool missed;  /* one process had more than all had in any sample: they missed the peak */
 	const char *unit;
 };
 
 struct report_absence {
-	char *host; /* NULL: several, or not told */
+	char *host; /* NULL: several, or unknown */
 	char *metric, *reason;
 	size_t count; /* of metrics that are absent for the same reason */
 };
@@ -110,7 +106,7 @@ struct report {
 	struct timeline timeline; /* concurrency; count 0: no records */
 	struct findings findings;
 
-	bool has_records, has_curves, running;
+	bool has_records, has_series, running;
 	struct report_groups executables, operations, hosts, ranks;
 
 	char **names; /* by number; 0 is "" */
@@ -122,25 +118,25 @@ struct report {
 	uint32_t lanes;
 	size_t bars_left_out; /* processes in no bar */
 
-	struct report_curve *curves; /* by panel, metric, host (all first), entity */
-	size_t curve_count, curve_cap;
-	size_t curves_left_out;
+	struct report_series *series; /* by panel, metric, host (all first), entity */
+	size_t series_count, series_cap;
+	size_t series_left_out;
 
 	struct report_energy *energy;
 	size_t energy_count, energy_cap;
 	double joules;         /* NAN: not measured */
-	char **energy_unknown; /* hosts of the job that are not in it */
+	char **energy_unknown; /* hosts of the job without a measurement */
 	size_t energy_unknown_count, energy_unknown_cap;
 	double co2_g_per_kwh; /* the user's factor; NAN: none */
 
-	/* books: us; UNKNOWN where not known */
+	/* accounting: us; UNKNOWN */
 	int64_t cpu_itemised, cpu_total, cpu_residue;
-	int64_t unseen;       /* processes whose CPU time is not known and in no total */
-	int64_t cores;        /* that the job could use; UNKNOWN */
-	double cpu_share;     /* of those cores over the duration, 0..1; NAN */
-	int64_t memory_limit; /* bytes on a host; UNKNOWN */
+	int64_t unseen;       /* processes whose CPU time is unknown and in no total */
+	int64_t cores;        /* usable by the job; UNKNOWN */
+	double cpu_share;     /* of these cores over the duration, 0..1; NAN */
+	int64_t memory_limit; /* bytes per host; UNKNOWN */
 
-	char *hardware; /* JSON object by host; NULL: not known */
+	char *hardware; /* JSON object by host; NULL: unknown */
 	char *metadata; /* JSON object; NULL */
 	struct report_absence *absences;
 	size_t absence_count, absence_cap;
@@ -151,30 +147,37 @@ struct report_options {
 	const char *tag;      /* operations by this tag's value only; NULL: by all tags */
 };
 
-/* Fills an empty structure; store_error() has the sentence where it failed. */
+/* Fills an empty structure; on failure store_error() has the reason. */
 int report_load(struct report *r, struct store *s, int64_t job, const struct report_options *o);
 void report_release(struct report *r);
 
-/* "without n3, of which none was measured"; nothing where all hosts are in the energy. */
+/* "without n3, which had no measurement"; nothing where all hosts are included. */
 void report_add_energy_unknown(const struct report *r, struct strbuf *out);
-/* Is a curve the same as one before it, from another source? The JSON has both, people see one. */
-bool report_curve_repeats(const struct report *r, size_t curve);
+/* Is a series the same as one before it, from another source? JSON has both, people see one. */
+bool report_series_repeats(const struct report *r, size_t series);
+
+/* The key figures as lines: what the job is, and what it used. Texts may be those of the user. */
+typedef void report_line(void *user, const char *name, const char *text);
+void report_head_lines(const struct report *r, report_line *add, void *user);
+void report_figure_lines(const struct report *r, report_line *add, void *user);
 
 /* 80 columns with sparklines. brief: the lines that `run` ends with. */
 void report_text(const struct report *r, bool color, bool brief, struct strbuf *out);
-/* One object; documented in docs/reports.md; the page has the same, less what it never draws. */
-void report_json(const struct report *r, struct jsonw *j);
-/* A page that needs nothing else. 0 or a negative errno of writing. */
+/* One object; see docs/reports.md. The page contains the same, without what it never draws. */
+void report_json(const struct report *r, struct json_writer *j);
+/* A self-contained page. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
-/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. */
+/* A4 pages by the module "draw"; -ENOTSUP with the reason in *why where it is missing. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
-int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
-/* The same with these charts in the place of the report's own. */
-int report_pdf_with(const struct report *r, const struct plot_page *charts, size_t count,
-		    const char *path, struct strbuf *why);
+/* The same with these charts in place of the report's own; nodes: the label of their number. */
+int report_pdf_with(const struct report *r, const char *nodes, const struct plot_page *charts,
+		    size_t count, const char *path, struct strbuf *why);
 
+/* CPU time in us: the total, else what is itemised; UNKNOWN. */
+static inline int64_t report_cpu(const struct report *r)
+{
+	return r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised;
+}
 struct report_memory report_memory(const struct report *r);
-/* ", 69 MiB to 77 MiB in all at one time (...)", behind what is said of the largest process. */
+/* ", 69 MiB to 77 MiB in all processes together (...)", behind the largest process. */
 void report_add_memory(const struct report *r, struct strbuf *out);
-
-#endif

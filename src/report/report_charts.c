@@ -1,4 +1,4 @@
-/* The choice of charts; see report_charts.h. */
+/* Which charts a report has; see report_charts.h. */
 #include "report/report_charts.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static const struct report_panel *panel_named(const char *name)
 	return &report_panels[REPORT_PANELS - 1];
 }
 
-bool report_in_panel(const struct report_curve *c, const struct report_panel *panel)
+bool report_in_panel(const struct report_series *c, const struct report_panel *panel)
 {
 	return panel_named(c->panel) == panel;
 }
@@ -33,9 +33,9 @@ bool report_in_panel(const struct report_curve *c, const struct report_panel *pa
 /* Did the job compute on GPUs? */
 static bool used_gpus(const struct report *r)
 {
-	for (size_t i = 0; i < r->curve_count; i++)
-		if (str_suffix(r->curves[i].metric, ".utilization_gpu") &&
-		    (isnan(r->curves[i].mean) ? r->curves[i].maximum : r->curves[i].mean) / 100 >=
+	for (size_t i = 0; i < r->series_count; i++)
+		if (str_suffix(r->series[i].metric, ".utilization_gpu") &&
+		    (isnan(r->series[i].mean) ? r->series[i].maximum : r->series[i].mean) / 100 >=
 			    finding_limits[LIMIT_GPU_IDLE].value)
 			return true;
 	return false;
@@ -58,13 +58,13 @@ const struct report_panel *report_leading_panel(const struct report *r)
 	}
 }
 
-/* A job on one host has each curve twice: of all hosts, and of the host. */
+/* A job on one host has each series twice: of all hosts, and of the host. */
 bool report_single_host(const struct report *r)
 {
 	const char *host = NULL;
 
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const char *h = r->curves[i].host;
+	for (size_t i = 0; i < r->series_count; i++) {
+		const char *h = r->series[i].host;
 
 		if (h && host && strcmp(h, host) != 0)
 			return false;
@@ -73,31 +73,31 @@ bool report_single_host(const struct report *r)
 	return true;
 }
 
-bool report_same_chart(const struct report_curve *a, const struct report_curve *b)
+bool report_same_chart(const struct report_series *a, const struct report_series *b)
 {
 	return str_same(a->metric, b->metric) && str_same(a->unit, b->unit) && !a->host == !b->host;
 }
 
-/* The only host or device of its metric, behind the curve of all. */
+/* The only host or device of its metric, behind the series of all. */
 static bool is_alone(const struct report *r, size_t i)
 {
-	const struct report_curve *c = &r->curves[i];
+	const struct report_series *c = &r->series[i];
 
 	return c->host && i > 0 && !c[-1].host && str_same(c->metric, c[-1].metric) &&
-	       (i + 1 == r->curve_count || !str_same(c->metric, c[1].metric));
+	       (i + 1 == r->series_count || !str_same(c->metric, c[1].metric));
 }
 
 static bool shown(const struct report *r, size_t i, bool single)
 {
 	if (single && is_alone(r, i))
 		return false;
-	/* what is there for all hosts need not be there for the only one again */
-	return !(single && r->curves[i].host && i > 0 && !r->curves[i - 1].host &&
-		 str_same(r->curves[i].metric, r->curves[i - 1].metric) &&
-		 str_same(r->curves[i].entity, r->curves[i - 1].entity));
+	/* the only host repeats the series of all hosts */
+	return !(single && r->series[i].host && i > 0 && !r->series[i - 1].host &&
+		 str_same(r->series[i].metric, r->series[i - 1].metric) &&
+		 str_same(r->series[i].entity, r->series[i - 1].entity));
 }
 
-bool report_curve_is_zero(const struct report_curve *c)
+bool report_series_is_zero(const struct report_series *c)
 {
 	for (size_t i = 0; i < c->points.count; i++)
 		if (c->points.points[i].low != 0 || c->points.points[i].high != 0)
@@ -105,23 +105,23 @@ bool report_curve_is_zero(const struct report_curve *c)
 	return true;
 }
 
-size_t report_curve_whole(const struct report *r, size_t curve)
+size_t report_series_whole(const struct report *r, size_t series)
 {
-	size_t first = curve;
+	size_t first = series;
 
-	while (first > 0 && str_same(r->curves[first - 1].metric, r->curves[curve].metric))
+	while (first > 0 && str_same(r->series[first - 1].metric, r->series[series].metric))
 		first--;
-	return r->curves[first].host ? curve : first;
+	return r->series[first].host ? series : first;
 }
 
-/* One sample or two, or nothing but zeros, is a figure and no chart; hosts are as all of them. */
+/* One or two samples, or only zeros, need no chart; hosts follow the whole job. */
 bool report_chart_says_little(const struct report *r, size_t chart)
 {
-	size_t first = report_curve_whole(r, chart);
+	size_t first = report_series_whole(r, chart);
 
 	for (size_t i = first;
-	     i < r->curve_count && report_same_chart(&r->curves[first], &r->curves[i]); i++)
-		if (r->curves[i].points.count > 2 && !report_curve_is_zero(&r->curves[i]))
+	     i < r->series_count && report_same_chart(&r->series[first], &r->series[i]); i++)
+		if (r->series[i].points.count > 2 && !report_series_is_zero(&r->series[i]))
 			return false;
 	return true;
 }
@@ -132,20 +132,51 @@ size_t report_charts_of(const struct report *r, const struct report_panel *panel
 	size_t count = 0;
 
 	for (int little = 0; little < 2; little++) {
-		for (size_t i = 0; i < r->curve_count;) {
+		for (size_t i = 0; i < r->series_count;) {
 			size_t first = i;
 
-			if (!report_in_panel(&r->curves[i], panel) || !shown(r, i, single)) {
+			if (!report_in_panel(&r->series[i], panel) || !shown(r, i, single)) {
 				i++;
 				continue;
 			}
-			while (i < r->curve_count &&
-			       report_same_chart(&r->curves[first], &r->curves[i]))
+			while (i < r->series_count &&
+			       report_same_chart(&r->series[first], &r->series[i]))
 				i++;
-			if (!report_curve_repeats(r, report_curve_whole(r, first)) &&
+			if (!report_series_repeats(r, report_series_whole(r, first)) &&
 			    report_chart_says_little(r, first) == (little == 1))
 				ret[count++] = first;
 		}
 	}
 	return count;
+}
+
+void report_concurrency(const struct timeline *t, bool threads, int64_t begin, int64_t end,
+			int64_t steps, struct points *ret)
+{
+	const struct timeline_step *last = &t->steps[t->count - 1];
+	int64_t step = (end - begin + steps - 1) / steps, level = 0;
+	size_t next = 0;
+
+	/* it ends with the last process and does not fall to 0 */
+	end = !last->processes && last->time < end ? last->time : end;
+	for (int64_t from = begin, to; from < end; from = to) {
+		int64_t at = from, low = level, high = level;
+		double area = 0;
+
+		to = from + step < end ? from + step : end;
+		for (; next < t->count && t->steps[next].time < to; next++) {
+			const struct timeline_step *s = &t->steps[next];
+
+			if (s->time > at) {
+				area += (double)level * (double)(s->time - at);
+				at = s->time;
+			}
+			level = threads ? s->threads : s->processes;
+			/* what starts with the step was not there before */
+			low = level < low || at == from ? level : low;
+			high = level > high || at == from ? level : high;
+		}
+		area += (double)level * (double)(to - at);
+		points_add(ret, from, area / (double)(to - from), (double)low, (double)high);
+	}
 }

@@ -1,7 +1,7 @@
 /*
- * The energy of a job; see report.h. Each host has it from the best source that the host has: the
- * job's part where the node's daemon divided it; else what was measured of the whole node, by its
- * controller, or packages and memory by RAPL, and GPUs beside them. Hosts that have none are named.
+ * The energy of a job; see report.h. Each host counts with its best source: the job's part where
+ * the node's daemon divided the energy; else the whole node by its controller; else packages and
+ * memory by RAPL, and GPUs. Hosts without any are listed.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum origin { OF_JOB, OF_NODE, OF_RAPL, OF_GPU, ORIGINS };
 
-/* What a host has by one origin; NAN: it only is a host of the job. */
+/* Energy of a host by one origin; NAN: only names a host of the job. */
 struct amount {
 	const char *host;
 	enum origin from;
@@ -55,7 +55,7 @@ static void take(struct report *r, struct amounts *a, const struct series *s)
 		return;
 	}
 	add_domain(r, s, joules);
-	/* cores and graphics are in their package, and all in the platform */
+	/* packages include cores and graphics, the platform includes all */
 	if (from != OF_RAPL || str_prefix(s->entity, "package") || str_prefix(s->entity, "dram"))
 		add(a, s->host, from, joules);
 }
@@ -65,7 +65,7 @@ static int by_host(const void *x, const void *y)
 	return strverscmp(((const struct amount *)x)->host, ((const struct amount *)y)->host);
 }
 
-/* The best that a host has; NAN: nothing. */
+/* The best figure of a host; NAN: none. */
 static double best_of(const struct amount *a, size_t count)
 {
 	double sum[ORIGINS];
@@ -126,5 +126,5 @@ void report_add_energy_unknown(const struct report *r, struct strbuf *out)
 	}
 	if (r->energy_unknown_count > shown)
 		strbuf_addf(out, " and %zu more", r->energy_unknown_count - shown);
-	strbuf_addf(out, ", of which none was measured");
+	strbuf_addf(out, ", which had no measurement");
 }

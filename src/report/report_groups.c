@@ -19,7 +19,7 @@ struct report_group *report_group_add(struct report_groups *g, const char *name)
 	return &g->list[g->count++];
 }
 
-/* ---- what processes amount to --------------------------------------------------------------- */
+/* ---- sums over processes --------------------------------------------------------------- */
 
 static void add(int64_t *to, int64_t v)
 {
@@ -27,7 +27,7 @@ static void add(int64_t *to, int64_t v)
 		*to = *to == UNKNOWN ? v : *to + v;
 }
 
-/* Processes come in the order of their starts: wall time is what none before has covered. */
+/* Processes come in order of their start: wall time grows by what no earlier one covers. */
 static void add_process(struct report_group *g, const struct report_proc *p)
 {
 	g->images++;
@@ -53,7 +53,7 @@ static void add_process(struct report_group *g, const struct report_proc *p)
 	}
 }
 
-/* Groups by a number: which place in the list it has, + 1. */
+/* Groups by number: index in the list, + 1. */
 struct grouping {
 	struct report_groups *g;
 	uint32_t *place;
@@ -62,15 +62,7 @@ struct grouping {
 
 static struct report_group *group_of(struct grouping *k, size_t number, const char *name)
 {
-	if (number >= k->count) {
-		size_t count = k->count ? k->count : 256;
-
-		while (count <= number)
-			count *= 2;
-		k->place = xreallocarray(k->place, count, sizeof(*k->place));
-		memset(k->place + k->count, 0, (count - k->count) * sizeof(*k->place));
-		k->count = count;
-	}
+	report_room_for(&k->place, &k->count, number);
 	if (!k->place[number]) {
 		report_group_add(k->g, name);
 		k->place[number] = (uint32_t)k->g->count;
@@ -104,8 +96,8 @@ static void group_release(struct report_group *g)
 	free(g->host);
 }
 
-/* Of executables the busiest stay; of hosts and ranks, where differences matter, the busiest and
- * the idlest. */
+/* Executables: the busiest stay. Hosts and ranks, where differences matter: the busiest and the
+ * idlest. */
 void report_groups_end(struct report_groups *g, bool names)
 {
 	size_t front = names ? REPORT_GROUPS_MAX / 2 : REPORT_GROUPS_MAX;
@@ -129,7 +121,7 @@ void report_groups_end(struct report_groups *g, bool names)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-/* The number of the value that a set of tags has for the key, 0 where it has none. */
+/* The name of the value that a set of tags has for the key; 0: none. */
 static uint32_t operation_of(struct report_loading *l, uint32_t tags)
 {
 	const char *key = l->o->tag, *at = l->r->names[tags];
@@ -141,7 +133,7 @@ static uint32_t operation_of(struct report_loading *l, uint32_t tags)
 		size_t end = strcspn(at, ";");
 
 		if (end > n && !strncmp(at, key, n) && at[n] == ':')
-			return report_name(&l->naming, at + n + 1, end - n - 1);
+			return report_name(l, at + n + 1, end - n - 1);
 		if (!at[end])
 			return 0;
 		at += end + 1;
@@ -188,7 +180,7 @@ void report_make_groups(struct report_loading *l)
 			group_one(l, k, operations, &l->procs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(k); i++)
 		free(k[i].place);
-	/* a rank by itself, as some tools write it for everything, tells nothing */
+	/* a single rank, as some tools write it for everything, is meaningless */
 	if (r->ranks.count == 1) {
 		group_release(&r->ranks.list[0]);
 		r->ranks.count = 0;

@@ -1,15 +1,15 @@
-/* What the files that load a report share; see report.h. */
-#ifndef PL_REPORT_REPORT_INTERNAL_H
-#define PL_REPORT_REPORT_INTERNAL_H
+/* Shared by the files that load a report; see report.h. */
+#pragma once
 
+#include "core/hash_map.h"
 #include "report/report.h"
 #include "store/series.h"
 
-/* A process on its way into groups, flame and bars; in the order of a walk through the tree. */
+/* A process on its way into groups, tree and bars, in depth-first order. */
 struct report_proc {
 	int64_t start, duration, cpu; /* us; UNKNOWN */
 	int64_t rssmax, read, written;
-	uint32_t parent, last; /* places: its own for a root; of the last one below it */
+	uint32_t parent, last; /* indexes; a root is its own parent; last: its last descendant */
 	uint32_t name, tags;   /* numbers in report.names */
 	uint32_t host, pid, lane;
 	int32_t rank; /* -1: none */
@@ -17,23 +17,15 @@ struct report_proc {
 	bool failed;
 };
 
-/* Texts by number while a report is being loaded. */
-struct report_naming {
-	struct report *r;
-	uint32_t *table; /* open addressing: number + 1 */
-	size_t size;
-};
-uint32_t report_name(struct report_naming *n, const char *s, size_t size);
-
-/* What is counted on the way, for the findings. */
+/* Counts for the findings. */
 struct report_tally {
 	int64_t signalled, killed; /* by any signal, by SIGKILL */
 	int64_t failed;
 	int64_t running;
 	int64_t brief, brief_cpu; /* processes below BRIEF_US, and their CPU */
 	int64_t without_time, without_cpu;
-	int64_t reaped_cpu; /* of roots and all children that were waited for; UNKNOWN */
-	size_t signals[65]; /* how many each of them ended; 0: others */
+	int64_t reaped_cpu; /* of roots and all children that they waited for; UNKNOWN */
+	size_t signals[65]; /* processes ended by each signal; 0: other signals */
 };
 #define REPORT_BRIEF_US 100000
 
@@ -42,37 +34,59 @@ struct report_loading {
 	struct store *store;
 	int64_t job;
 	const struct report_options *o;
-	struct report_naming naming;
+	struct hash_map names; /* numbers of report.names, by text */
 	struct report_proc *procs;
 	size_t count;
-	uint32_t *by_start; /* places of those whose time is known */
+	uint32_t *by_start; /* indexes of processes with known times, in order of start */
 	size_t started;
 	struct report_tally tally;
-	bool granted;      /* cores by a batch system */
-	int64_t tasks;     /* that it started; 0: not known */
-	int64_t oom_kills; /* in the control groups of its runs; UNKNOWN */
-	double link_speed; /* bytes/s of the fastest network adapter; 0: not known */
+	bool granted;      /* a batch system granted the cores */
+	int64_t tasks;     /* started by it; 0: unknown */
+	int64_t oom_kills; /* in the cgroups of its runs; UNKNOWN */
+	double link_speed; /* bytes/s of the fastest network adapter; 0: unknown */
 	struct series_list series;
 };
 
+/* Takes the reason. host NULL: unknown, or several. */
+void report_add_absence(struct report *r, const char *host, const char *metric, int64_t count,
+			char *reason);
 int report_load_processes(struct report_loading *l);
+/* The number of a text in report.names. */
+uint32_t report_name(struct report_loading *l, const char *s, size_t size);
+/* Grows a list so that it has a place for number; new places are 0. */
+void report_room_for(uint32_t **list, size_t *count, size_t number);
 /* "1 by SIGKILL, 2 by SIGTERM" */
 void report_add_signals(struct strbuf *out, const size_t signals[65]);
 void report_make_groups(struct report_loading *l);
 void report_make_flame(struct report_loading *l);
 void report_make_bars(struct report_loading *l);
-int report_load_curves(struct report_loading *l);
+int report_load_series(struct report_loading *l);
 /* Hardware, cores and limits from the metadata. */
 int report_load_metadata(struct report_loading *l);
 void report_find(struct report_loading *l);
 void report_load_energy(struct report_loading *l);
 
-/* The group of a name in a list, made when it is new. */
+/* Appends a group. */
 struct report_group *report_group_add(struct report_groups *g, const char *name);
-/* All by CPU, or by name; what is beyond the limit is left out. */
+/* Sorts by CPU time or name, and drops what is beyond the limit. */
 void report_groups_end(struct report_groups *g, bool by_name);
 
-/* The curve of a metric over all hosts; NULL: it has none. */
-const struct report_curve *report_curve_of(const struct report *r, const char *metric);
-
-#endif
+/* ---- totals.c ------------------------------------------------------------------------------- */
+/* The series of a metric over all hosts; NULL: it has none. */
+const struct report_series *report_series_of(const struct report *r, const char *metric);
+/* One number from the series of a metric and a kind of entities (NULL: any); NAN: it has none. */
+enum series_fold {
+	LARGEST_VALUE,
+	LARGEST_INCREASE,
+	SUM_OF_INCREASES,
+	SUM_OF_COUNTERS, /* the values of counters that began at 0 with the job */
+};
+double report_series_fold(const struct report_loading *l, const char *metric, const char *kind,
+			  enum series_fold how);
+/* The increase of a counter of the job on all hosts; where the job was not sampled, of its
+ * processes. */
+double report_job_increase(const struct report_loading *l, const char *metric);
+/* The hosts of a job without records. */
+void report_hosts_from_series(struct report_loading *l);
+/* CPU time, accounting, cores and memory limit, from records, metadata and samples. */
+void report_settle_totals(struct report_loading *l);

@@ -1,22 +1,20 @@
 /* Parts of the JSON that report_json() writes; see report.h. */
-#ifndef PL_REPORT_REPORT_JSON_H
-#define PL_REPORT_REPORT_JSON_H
+#pragma once
 
 #include "report/report.h"
 
-/* Whether the extremes of a curve's steps are written; NULL for all. */
-typedef bool report_extremes(const struct report *r, size_t curve);
+/* Are the extremes of a series written? NULL: of all, and the older names of keys, too. */
+typedef bool report_extremes(const struct report *r, size_t series);
 
-/* As report_json(), with the extremes of some curves only. */
-void report_json_some(const struct report *r, struct jsonw *j, report_extremes *extremes);
+/* For the page: without the extremes of some series, and without older names. */
+void report_json_some(const struct report *r, struct json_writer *j, report_extremes *extremes);
 
 /* A number with all its digits; null where it is not finite. */
-void report_json_figure(struct jsonw *j, const char *key, double v);
+void report_json_figure(struct json_writer *j, const char *key, double v);
 /* A time as an element of an array, counted from origin; those of damaged records may be anything.
  */
-void report_json_time(struct jsonw *j, int64_t time, int64_t origin);
-/* "times", "curves_left_out" and "curves"; times are counted from origin. */
-void report_json_curves(const struct report *r, struct jsonw *j, int64_t origin,
-			report_extremes *extremes);
-
-#endif
+void report_json_time(struct json_writer *j, int64_t time, int64_t origin);
+/* "times", "series_left_out" and "series"; times are counted from origin. Returns where the array
+ * "series" begins in the output. */
+size_t report_json_series(const struct report *r, struct json_writer *j, int64_t origin,
+			  report_extremes *extremes);

@@ -1,11 +1,10 @@
 /*
- * Curves in the JSON of a report. Most of a page's bytes are these, so all curves share one list of
- * times, and a curve is columns of whole numbers: counts of a power of ten that is chosen for it;
- * see docs/reports.md.
+ * Series in the JSON of a report. They are most of the bytes of a page, so all share one list of
+ * times, and each is columns of whole numbers in units of a power of ten; see docs/reports.md.
  */
 #include <math.h>
 
-#include "plot/unit_scale.h"
+#include "core/text/units.h"
 #include "report/report_json.h"
 
 #define PEAK_DIGITS 4      /* at least, of the largest value: a chart is 132 pixels high */
@@ -19,7 +18,7 @@ struct times {
 	size_t count;
 };
 
-static bool has_all(const struct times *t, const struct curve *c)
+static bool has_all(const struct times *t, const struct points *c)
 {
 	size_t k = 0;
 
@@ -32,7 +31,7 @@ static bool has_all(const struct times *t, const struct curve *c)
 	return true;
 }
 
-static void merge(struct times *t, const struct curve *c)
+static void merge(struct times *t, const struct points *c)
 {
 	int64_t *both = xcalloc(t->count + c->count, sizeof(*both));
 	size_t n = 0;
@@ -70,12 +69,12 @@ struct range {
 	double low, high; /* of all extremes */
 };
 
-static struct range range_of(const struct curve *c)
+static struct range range_of(const struct points *c)
 {
 	struct range r = {.low = INFINITY, .high = -INFINITY};
 
 	for (size_t i = 0; i < c->count; i++) {
-		const struct curve_point *p = &c->points[i];
+		const struct point *p = &c->points[i];
 		const double all[] = {p->value, p->low, p->high};
 
 		for (size_t k = 0; k < ARRAY_SIZE(all); k++) {
@@ -91,9 +90,9 @@ static struct range range_of(const struct curve *c)
 	return r;
 }
 
-/* More than a tenth of the values would have fewer than three digits: those between rare peaks are
- * looked at, too. Where the axis does not begin at 0 the same is asked of the whole range. */
-static bool is_coarse(const struct curve *c, const struct range *r, bool from_zero, int exponent)
+/* Would more than a tenth of the values have fewer than three digits? Where the axis does not begin
+ * at 0 the range must have them, too. */
+static bool is_coarse(const struct points *c, const struct range *r, bool from_zero, int exponent)
 {
 	size_t small = 0, all = 0;
 
@@ -107,20 +106,22 @@ static bool is_coarse(const struct curve *c, const struct range *r, bool from_ze
 	       (!from_zero && r->high > r->low && count_of(r->high - r->low, exponent) < 100);
 }
 
-static int exponent_of(const struct report_curve *c)
+static int exponent_of(const struct report_series *c)
 {
 	struct range r = range_of(&c->points);
-	bool from_zero = scale_of(c->unit ? c->unit : "", r.largest).from_zero;
+	struct unit_scale unit;
 	int digits = PEAK_DIGITS, exponent = 0;
 
-	if (r.largest < 1e-290) /* and what has no power of ten to be counted in */
+	unit_find(&unit, c->unit);
+	if (r.largest < 1e-290) /* or too small for a power of ten */
 		return 0;
 	while (count_of(r.largest, exponent) >= 10)
 		exponent++;
 	while (count_of(r.largest, exponent) < 1)
 		exponent--;
 	exponent -= digits - 1;
-	for (; digits < PEAK_DIGITS_MAX && is_coarse(&c->points, &r, from_zero, exponent); digits++)
+	for (; digits < PEAK_DIGITS_MAX && is_coarse(&c->points, &r, !unit.floating, exponent);
+	     digits++)
 		exponent--;
 	return exponent;
 }
@@ -139,7 +140,7 @@ static int64_t distance(double from, double to, int exponent)
 	return d > 0 ? d : 0;
 }
 
-static struct number number_of(const struct curve_point *p, int exponent)
+static struct number number_of(const struct point *p, int exponent)
 {
 	if (!isfinite(p->value))
 		return (struct number){0};
@@ -149,7 +150,7 @@ static struct number number_of(const struct curve_point *p, int exponent)
 			       .above = distance(p->value, p->high, exponent)};
 }
 
-/* ---- curves --------------------------------------------------------------------------------- */
+/* ---- series --------------------------------------------------------------------------------- */
 
 struct columns {
 	struct number *list; /* a number for each of the times from first on */
@@ -172,7 +173,7 @@ static bool has_odd(const struct columns *s)
 	return !any;
 }
 
-/* Zeros at the end of all numbers say nothing. */
+/* Removes zeros at the end of all numbers. */
 static void shorten(struct columns *s)
 {
 	while (!has_odd(s)) {
@@ -185,10 +186,10 @@ static void shorten(struct columns *s)
 	}
 }
 
-static void columns_make(struct columns *s, const struct report_curve *c, const struct times *t,
+static void columns_make(struct columns *s, const struct report_series *c, const struct times *t,
 			 bool extremes)
 {
-	const struct curve *curve = &c->points;
+	const struct points *curve = &c->points;
 
 	s->exponent = exponent_of(c);
 	s->first = s->count = 0;
@@ -209,69 +210,71 @@ static void columns_make(struct columns *s, const struct report_curve *c, const 
 	shorten(s);
 }
 
-static void json_columns(const struct columns *s, struct jsonw *j)
+static void json_columns(const struct columns *s, struct json_writer *j)
 {
 	char scale[16];
 	int n = snprintf(scale, sizeof(scale), "1e%d", s->exponent);
 
 	json_raw(j, "scale", scale, (size_t)n);
-	jsonw_u64(j, "first", s->first);
-	jsonw_begin_array(j, "values");
+	json_u64(j, "first", s->first);
+	json_begin_array(j, "values");
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].known)
-			jsonw_i64(j, NULL, s->list[i].value);
+			json_i64(j, NULL, s->list[i].value);
 		else
-			jsonw_null(j, NULL);
-	jsonw_end_array(j);
+			json_none(j, NULL);
+	json_end_array(j);
 	if (s->below) {
-		jsonw_begin_array(j, "below");
+		json_begin_array(j, "below");
 		for (size_t i = 0; i < s->count; i++)
-			jsonw_i64(j, NULL, s->list[i].below);
-		jsonw_end_array(j);
+			json_i64(j, NULL, s->list[i].below);
+		json_end_array(j);
 	}
 	if (s->above) {
-		jsonw_begin_array(j, "above");
+		json_begin_array(j, "above");
 		for (size_t i = 0; i < s->count; i++)
-			jsonw_i64(j, NULL, s->list[i].above);
-		jsonw_end_array(j);
+			json_i64(j, NULL, s->list[i].above);
+		json_end_array(j);
 	}
 }
 
-void report_json_curves(const struct report *r, struct jsonw *j, int64_t origin,
-			report_extremes *extremes)
+size_t report_json_series(const struct report *r, struct json_writer *j, int64_t origin,
+			  report_extremes *extremes)
 {
 	struct times t = {0};
 
-	for (size_t i = 0; i < r->curve_count; i++)
-		if (!has_all(&t, &r->curves[i].points))
-			merge(&t, &r->curves[i].points);
-	jsonw_begin_array(j, "times");
+	for (size_t i = 0; i < r->series_count; i++)
+		if (!has_all(&t, &r->series[i].points))
+			merge(&t, &r->series[i].points);
+	json_begin_array(j, "times");
 	for (size_t i = 0; i < t.count; i++)
 		report_json_time(j, t.list[i], origin);
-	jsonw_end_array(j);
+	json_end_array(j);
 	struct columns columns = {.list = xcalloc(t.count + 1, sizeof(*columns.list))};
-	jsonw_u64(j, "curves_left_out", r->curves_left_out);
-	jsonw_begin_array(j, "curves");
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
+	json_u64(j, "series_left_out", r->series_left_out);
+	json_begin_array(j, "series");
+	size_t begin = j->out.len - 1;
+	for (size_t i = 0; i < r->series_count; i++) {
+		const struct report_series *c = &r->series[i];
 
-		jsonw_begin_object(j, NULL);
-		jsonw_str(j, "panel", c->panel);
-		jsonw_str(j, "metric", c->metric);
-		jsonw_str(j, "label", c->label);
-		jsonw_str(j, "unit", c->unit);
-		jsonw_str(j, "host", c->host);
-		jsonw_str(j, "entity", c->entity);
-		jsonw_bool(j, "rate", c->counter);
-		jsonw_bool(j, "seldom", c->seldom);
-		jsonw_i64(j, "readings", c->readings);
+		json_begin_object(j, NULL);
+		json_str(j, "panel", c->panel);
+		json_str(j, "metric", c->metric);
+		json_str(j, "label", c->label);
+		json_str(j, "unit", c->unit);
+		json_str(j, "host", c->host);
+		json_str(j, "entity", c->entity);
+		json_bool(j, "rate", c->counter);
+		json_bool(j, "seldom", c->seldom);
+		json_i64(j, "readings", c->readings);
 		report_json_figure(j, "mean", c->mean);
 		report_json_figure(j, "maximum", c->maximum);
 		columns_make(&columns, c, &t, !extremes || extremes(r, i));
 		json_columns(&columns, j);
-		jsonw_end_object(j);
+		json_end_object(j);
 	}
-	jsonw_end_array(j);
+	json_end_array(j);
 	free(columns.list);
 	free(t.list);
+	return begin;
 }

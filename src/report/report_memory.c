@@ -1,16 +1,15 @@
 /*
- * The memory of all processes of a job at one time; see report.h. Resident memory is read at every
- * tick, with shared pages in each process that has them: the sum is an upper bound. The kernel also
- * divides shared pages among those that have them, which is expensive and read seldom; and it keeps
- * the peak of each process, which no sample misses. The larger of these two is a lower bound.
+ * The memory of all processes of a job together; see report.h. RSS is sampled at every tick and
+ * counts shared pages in each process: the sum is an upper bound. PSS divides shared pages among
+ * processes, but is expensive and sampled seldom; the kernel also keeps the peak of each process,
+ * which no sample misses. The larger of these two is a lower bound.
  */
 #include <math.h>
 
-#include "plot/plot_unit.h"
+#include "core/text/units.h"
 #include "report/report_internal.h"
 
-/* The kernel counts pages for each CPU and adds them up now and then: this much is no difference.
- */
+/* The kernel counts pages per CPU and adds them up now and then: smaller differences are noise. */
 #define SAME 1.02
 
 static double larger(double a, double b)
@@ -20,7 +19,7 @@ static double larger(double a, double b)
 
 static bool is_one_process(const struct report *r)
 {
-	const struct report_curve *processes = report_curve_of(r, "process.processes");
+	const struct report_series *processes = report_series_of(r, "process.processes");
 
 	return (processes && processes->maximum <= 1) ||
 	       (r->has_records && r->show.list.rows[0].peak_procs == 1);
@@ -28,8 +27,8 @@ static bool is_one_process(const struct report *r)
 
 struct report_memory report_memory(const struct report *r)
 {
-	const struct report_curve *resident = report_curve_of(r, "process.rss"),
-				  *divided = report_curve_of(r, "process_memory.pss");
+	const struct report_series *resident = report_series_of(r, "process.rss"),
+				   *divided = report_series_of(r, "process_memory.pss");
 	const struct job_sum *peak = jobshow_sum(&r->show, "rssmax");
 	struct report_memory m = {.most = NAN, .least = NAN, .unit = ""};
 	double largest = peak && peak->max >= 0 ? (double)peak->max * 1024 : NAN;
@@ -58,20 +57,21 @@ void report_add_memory(const struct report *r, struct strbuf *out)
 	if (isnan(m.most) || (out->len && is_one_process(r)))
 		return;
 	if (m.missed) {
-		strbuf_addstr(out, out->len ? "; samples missed that peak: at most " : "at most ");
-		plot_add_value(out, m.most, m.unit);
-		strbuf_addstr(out, " in all when sampled");
+		strbuf_addstr(out, out->len ? "; samples missed that peak and saw at most "
+					    : "at most ");
+		unit_add_value(out, m.most, m.unit);
+		strbuf_addstr(out, " in all processes");
 		return;
 	}
 	strbuf_addstr(out, out->len ? ", " : "");
 	if (isnan(m.least))
 		strbuf_addstr(out, "at most ");
 	else if (m.most > m.least * SAME) {
-		plot_add_value(out, m.least, m.unit);
+		unit_add_value(out, m.least, m.unit);
 		strbuf_addstr(out, " to ");
 	}
-	plot_add_value(out, larger(m.most, m.least), m.unit);
-	strbuf_addstr(out, " in all at one time");
+	unit_add_value(out, larger(m.most, m.least), m.unit);
+	strbuf_addstr(out, " in all processes together");
 	if (isnan(m.least))
 		strbuf_addstr(out, " (shared pages counted in each process)");
 	else if (m.most > m.least * SAME)

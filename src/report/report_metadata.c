@@ -1,16 +1,17 @@
-/* What a report takes from the metadata of a job: hardware, cores, limits; see report.h. */
+/* Hardware, cores and limits from the metadata of a job; see report.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "core/value.h"
 #include "jobs/job_layout.h"
 #include "report/report_internal.h"
+#include "store/job_metadata.h"
 
-#define METADATA_MAX 65536 /* more is not for a page */
+#define METADATA_MAX 65536 /* bytes that a page shows */
 
 /* ---- batch systems -------------------------------------------------------------------------- */
 
-/* "16(x4),8" is 72; -1 where it is something else. */
+/* "16(x4),8" is 72; -1: another format. */
 static int64_t cpus_per_node(const char *s, int64_t *ret_most)
 {
 	int64_t sum = 0;
@@ -43,7 +44,7 @@ static int64_t variable(const struct value *env, const char *name)
 	return text && parse_i64(text, &v) == 0 && v > 0 && v < (int64_t)1 << 40 ? v : -1;
 }
 
-/* The cores and the memory of a host that the batch system has given. */
+/* The cores and the memory per host that the batch system granted. */
 static void take_grant(struct report_loading *l, const struct value *env)
 {
 	static const char *const counts[] = {"PBS_NP", "NSLOTS", "LSB_DJOB_NUMPROC", "OAR_NCPUS"};
@@ -107,7 +108,7 @@ static void take_links(struct report_loading *l, const struct value *hardware)
 
 static char *json_of(const struct value *v)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(v, &j, NULL);
 	return strbuf_take(&j.out);
@@ -115,7 +116,7 @@ static char *json_of(const struct value *v)
 
 /* ---- what is shown -------------------------------------------------------------------------- */
 
-/* Of the environment only what tells how the job was set up: a report is handed on. */
+/* Only variables that show how the job was set up: reports are passed on to others. */
 static bool is_telling(const char *name)
 {
 	static const char *const fronts[] = {"SLURM_", "PBS_",  "OAR_", "LSB_",  "OMP_",   "MKL_",
@@ -164,7 +165,7 @@ static void show_metadata(struct report_loading *l, const struct value *meta)
 	}
 }
 
-/* Sources that a host did not have, as the sampler says. */
+/* Sources that were not available, by the sampler. */
 static void take_sources(struct report *r, const struct value *sources)
 {
 	for (size_t i = 0; sources && i < value_pairs(sources); i++) {
@@ -172,23 +173,21 @@ static void take_sources(struct report *r, const struct value *sources)
 
 		if (key->kind != VALUE_STR || why->kind != VALUE_STR)
 			continue;
-		GROW(r->absences, r->absence_count, r->absence_cap);
-		r->absences[r->absence_count++] =
-			(struct report_absence){.metric = xasprintf("%s.*", key->str.data),
-						.reason = xstrdup(why->str.data),
-						.count = 1};
+		_cleanup_free_ char *metric = xasprintf("%s.*", key->str.data);
+		report_add_absence(r, NULL, metric, 1, xstrdup(why->str.data));
 	}
 }
 
-static void take_books(struct report *r, const struct value *books)
+/* The key "books" is the older name of the accounting; files keep it. */
+static void take_accounting(struct report *r, const struct value *accounting)
 {
-	const struct value *total = value_get(books, "cpu_total");
+	const struct value *total = value_get(accounting, "cpu_total");
 
 	if (total && total->kind == VALUE_INT && total->integer >= 0)
 		r->cpu_total = total->integer;
 }
 
-/* What the control groups of its runs said: the smallest limit holds. */
+/* By the cgroups of its runs; the smallest limit counts. */
 static void take_memory(struct report_loading *l, const struct value *memory)
 {
 	const struct value *limit = value_get(memory, "limit"),
@@ -221,27 +220,18 @@ static void take_metadata(struct report_loading *l, const struct value *meta)
 	} else if (hosts && hosts->kind == VALUE_DICT && value_pairs(hosts))
 		l->r->hardware = json_of(hosts);
 	take_sources(l->r, value_get(meta, "sources"));
-	take_books(l->r, value_get(meta, "books"));
+	take_accounting(l->r, value_get(meta, "books"));
 	take_memory(l, value_get(meta, "memory"));
 	show_metadata(l, meta);
 }
 
 int report_load_metadata(struct report_loading *l)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(l->store, "SELECT json FROM job_meta WHERE job = $1");
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
-	size_t n;
+	int r = jobmeta_load(l->store, l->job, &meta, &why);
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, l->job);
-	int r = stmt_step(st);
-	if (r <= 0)
-		return r;
-	const char *text = stmt_get_text(st, 0, &n);
-	if (text && value_from_json(text, n, &meta, &why) == 0)
+	if (r > 0)
 		take_metadata(l, meta);
-	return 0;
+	return r < 0 && !why.len ? r : 0;
 }

@@ -1,25 +1,24 @@
 /*
- * A job's report as pages of A4: the verdict and the figures, charts, tables. Lines of text are put
- * together here and laid out by the module "draw": texts of the user get into them only as clean(),
- * so that none can be a heading or a row of its own.
+ * A report as A4 pages: verdict, key figures, charts, tables. The text is made here and laid out by
+ * the module "draw", which knows headings and rows by their first character: clean() keeps texts of
+ * the user from becoming one.
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/files/fs.h"
 #include "core/text/text.h"
-#include "plot/plot_unit.h"
+#include "core/text/units.h"
 #include "report/report.h"
 #include "report/report_pdf.h"
 
-#define HOSTS_NAMED 8
-#define ROWS_SHOWN 60 /* of executables, hosts and the like */
+#define FIGURE_COLUMNS 84 /* of text behind the name of a figure */
+#define ROWS_SHOWN 60     /* of executables, hosts and the like */
 #define TEXT_BYTES 300
-#define CURVES_IN_FRONT 22 /* which fit on a page with the figures */
+#define SERIES_IN_FRONT 22 /* which fit on a page with the figures */
 
-/* Bytes of the user's in a line of ours. */
+/* Adds a text of the user, on one line. */
 static void clean(struct strbuf *out, const char *s)
 {
 	size_t n = s ? strnlen(s, TEXT_BYTES + 1) : 0;
@@ -31,6 +30,13 @@ static void clean(struct strbuf *out, const char *s)
 	text_add_printable(out, s ? s : "", n);
 	if (cut)
 		strbuf_addstr(out, "\xe2\x80\xa6");
+}
+
+static void clean_between(struct strbuf *out, const char *before, const char *s, const char *after)
+{
+	strbuf_addstr(out, before);
+	clean(out, s);
+	strbuf_addstr(out, after);
 }
 
 static const struct job_row *row_of(const struct report *r)
@@ -45,67 +51,35 @@ static const char *text_of(const struct report *r, size_t place)
 	return s ? s : "";
 }
 
-static void add_seconds(struct strbuf *out, int64_t us)
+static void add_cell(struct strbuf *out, int64_t v, void (*add)(struct strbuf *, int64_t, bool))
 {
-	if (us == UNKNOWN)
-		strbuf_addstr(out, "-");
-	else
-		text_add_duration(out, (double)us * 1e-6);
-}
-
-static void add_amount(struct strbuf *out, int64_t bytes)
-{
-	if (bytes == UNKNOWN)
-		strbuf_addstr(out, "-");
-	else
-		text_add_bytes(out, (double)bytes);
-}
-
-static void add_whole(struct strbuf *out, int64_t v)
-{
+	strbuf_addch(out, '\t');
 	if (v == UNKNOWN)
-		strbuf_addstr(out, "-");
+		strbuf_addch(out, '-');
 	else
-		add_count(out, v, true);
+		add(out, v, true);
 }
 
-/* ---- the first pages --------------------------------------------------------------------------
- */
+/* ---- the first pages ------------------------------------------------------------------------- */
 
-static void add_header(const struct report *r, struct strbuf *out)
+static void add_header(const struct report *r, const char *nodes, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
 
-	strbuf_addstr(out, "Job ID: ");
-	clean(out, text_of(r, row->jobid));
-	strbuf_addstr(out, ", User: ");
+	clean_between(out, "Job ID: ", text_of(r, row->jobid), ", User: ");
 	clean(out, row->user ? text_of(r, row->user) : "-");
-	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
+	strbuf_addf(out, ", %s: %u, Date: ", nodes, row->hosts.count);
 	if (row->start == UNKNOWN)
 		strbuf_addstr(out, "-");
 	else
-		add_local_time(out, row->start);
-}
-
-static void add_hosts(const struct report *r, struct strbuf *out)
-{
-	const struct job_entries *h = &row_of(r)->hosts;
-
-	for (uint32_t i = 0; i < h->count && i < HOSTS_NAMED; i++) {
-		strbuf_addstr(out, i ? ", " : "");
-		clean(out, joblist_text(&r->show.list, r->show.list.entries[h->first + i].key));
-	}
-	if (h->count > HOSTS_NAMED)
-		strbuf_addf(out, " and %u more", h->count - HOSTS_NAMED);
-	if (!h->count)
-		strbuf_addstr(out, "-");
+		text_add_local_time(out, row->start);
 }
 
 static void add_findings(const struct report *r, struct strbuf *out)
 {
 	static const char *const words[] = {"Note", "Warning", "Severe"};
 
-	strbuf_addstr(out, "# What bounded the job\n");
+	strbuf_addstr(out, "# What limited the job\n");
 	if (!r->findings.count)
 		strbuf_addstr(out, "Nothing stands out in what was measured.\n");
 	for (size_t i = 0; i < r->findings.count; i++) {
@@ -113,173 +87,48 @@ static void add_findings(const struct report *r, struct strbuf *out)
 
 		strbuf_addf(out, "## %s: ", words[f->weight <= FINDING_SEVERE ? f->weight : 0]);
 		clean(out, f->title);
-		strbuf_addstr(out, "\n\342\200\242 ");
-		clean(out, f->evidence);
-		if (f->advice && *f->advice) {
-			strbuf_addstr(out, "\n\342\200\242 To change: ");
-			clean(out, f->advice);
-		}
+		clean_between(out, "\n\342\200\242 ", f->evidence, "");
+		if (f->advice && *f->advice)
+			clean_between(out, "\n\342\200\242 What to do: ", f->advice, "");
 		strbuf_addch(out, '\n');
 	}
 }
 
-static void add_invocation(const struct report *r, struct strbuf *out)
+/* A row of the figures; what does not fit goes on in rows without a name. */
+static void add_figure(void *user, const char *name, const char *text)
 {
-	if (r->show.facts.command) {
-		_cleanup_free_ char *command = xstrndup(r->show.facts.command, 300);
+	_cleanup_strbuf_ struct strbuf lines = STRBUF_INIT, safe = STRBUF_INIT;
+	struct strbuf *out = user;
 
-		strbuf_addstr(out, "Command\t");
-		clean(out, command);
-		strbuf_addch(out, '\n');
-	}
-	if (r->show.facts.batch) {
-		strbuf_addstr(out, "Batch system\t");
-		clean(out, r->show.facts.batch);
-		strbuf_addch(out, '\n');
-	}
-	if (r->show.facts.cut_off)
-		strbuf_addf(out, "Cut off\t%s\n", r->show.facts.cut_off);
-}
-
-static void add_peak(struct strbuf *out, int64_t peak)
-{
-	if (peak == UNKNOWN)
-		return;
-	strbuf_addstr(out, ", at most ");
-	add_whole(out, peak);
-	strbuf_addstr(out, " at once");
-}
-
-static void add_work(const struct report *r, struct strbuf *out)
-{
-	const struct job_row *row = row_of(r);
-
-	add_invocation(r, out);
-	if (row->processes <= 0 || row->sampled)
-		return;
-	strbuf_addstr(out, "Processes\t");
-	add_whole(out, row->processes);
-	if (row->images != row->processes) {
-		strbuf_addstr(out, " (");
-		add_whole(out, row->images);
-		strbuf_addstr(out, " images)");
-	}
-	add_peak(out, row->peak_procs);
-	strbuf_addstr(out, "\nThreads\t");
-	add_whole(out, row->num_threads);
-	add_peak(out, row->peak_threads);
-	strbuf_addstr(out, "\n");
-}
-
-static void add_cpu(const struct report *r, struct strbuf *out)
-{
-	const struct job_row *row = row_of(r);
-	int64_t cpu = r->cpu_total != UNKNOWN ? r->cpu_total : r->has_records ? row->cpu : UNKNOWN;
-
-	if (cpu == UNKNOWN)
-		return;
-	strbuf_addstr(out, "CPU time\t");
-	strbuf_addstr(out, r->unseen ? "at least " : "");
-	add_seconds(out, cpu);
-	if (!r->unseen && row->duration != UNKNOWN && row->duration > 0)
-		strbuf_addf(out, ", %.3g CPUs busy on average",
-			    (double)cpu / (double)row->duration);
-	if (!r->unseen && r->cores != UNKNOWN)
-		strbuf_addf(out, " of %lld %s", (long long)r->cores,
-			    plural(r->cores, "core", "cores"));
-	if (!r->unseen && isfinite(r->cpu_share))
-		strbuf_addf(out, " (%.3g %%)", r->cpu_share * 100);
-	strbuf_addch(out, '\n');
-	if (r->cpu_residue == UNKNOWN)
-		return;
-	strbuf_addstr(out, "Not itemised\t");
-	add_seconds(out, r->cpu_residue);
-	strbuf_addstr(out, " of CPU time\n");
-}
-
-static void add_memory(const struct report *r, struct strbuf *out)
-{
-	const struct job_sum *rss = jobshow_sum(&r->show, "rssmax");
-
-	if (rss) {
-		strbuf_addstr(out, "Memory of the largest process\t");
-		strbuf_addstr(out, r->unseen ? "at least " : "");
-		add_kib(out, rss->max, true);
-		strbuf_addch(out, '\n');
-	}
-	if (r->memory_limit != UNKNOWN) {
-		strbuf_addstr(out, "Memory limit\t");
-		add_amount(out, r->memory_limit);
-		strbuf_addch(out, '\n');
-	}
-}
-
-static void add_io(const struct report *r, struct strbuf *out)
-{
-	static const struct {
-		const char *name, *label;
-	} sums[] = {{"rchar", "Read by calls"},
-		    {"wchar", "Written by calls"},
-		    {"read_bytes", "Read from storage"}};
-	_cleanup_strbuf_ struct strbuf stored = STRBUF_INIT;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
-		_cleanup_strbuf_ struct strbuf unknown = STRBUF_INIT;
-		int64_t bytes = jobshow_io(&r->show, sums[i].name);
-		bool calls = sums[i].name[1] == 'c';
-
-		if (bytes == UNKNOWN)
-			continue;
-		strbuf_addf(out, "%s\t%s", sums[i].label,
-			    calls && r->show.io_unknown ? "at least " : "");
-		add_amount(out, bytes);
-		jobshow_add_io_unknown(&unknown, &r->show);
-		if (calls && unknown.len)
-			strbuf_addf(out, " (%s)", unknown.buf);
-		strbuf_addch(out, '\n');
-	}
-	if (jobshow_add_stored(&stored, &r->show, "", true))
-		strbuf_addf(out, "Written to storage\t%s\n", stored.buf);
-}
-
-static void add_energy(const struct report *r, struct strbuf *out)
-{
-	if (!isfinite(r->joules))
-		return;
-	strbuf_addstr(out, "Energy\t");
-	plot_add_value(out, r->joules, "J");
-	strbuf_addstr(out, " = ");
-	plot_add_value(out, r->joules / 3600, "Wh");
-	if (isfinite(r->co2_g_per_kwh))
-		strbuf_addf(out, ", %.3g g CO2 at %.3g g/kWh", r->joules / 3.6e6 * r->co2_g_per_kwh,
-			    r->co2_g_per_kwh);
-	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT;
-	report_add_energy_unknown(r, &without);
-	strbuf_addstr(out, without.len ? ", " : "");
-	clean(out, without.buf);
+	clean(&safe, text);
+	text_add_wrapped(&lines, safe.buf, 0, FIGURE_COLUMNS);
+	strbuf_addch(out, *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name);
+	strbuf_addf(out, "%s\t", name + 1);
+	for (const char *p = lines.buf; *p; p++)
+		strbuf_addstr(out, *p == '\n' ? "\n\t" : (const char[]){*p, 0});
 	strbuf_addch(out, '\n');
 }
 
-/* Of the whole job, and said nowhere else. */
+/* Of the whole job, and not the same as another. */
 static bool is_figure(const struct report *r, size_t i)
 {
-	const struct report_curve *c = &r->curves[i];
+	const struct report_series *c = &r->series[i];
 
 	return !c->host && !c->entity && (isfinite(c->mean) || isfinite(c->maximum)) &&
-	       !report_curve_repeats(r, i);
+	       !report_series_repeats(r, i);
 }
 
-static bool is_zero(const struct report_curve *c)
+static bool is_zero(const struct report_series *c)
 {
 	return (c->mean == 0 || isnan(c->mean)) && c->maximum == 0;
 }
 
-static void add_curve_name(const struct report_curve *c, struct strbuf *out)
+static void add_series_name(const struct report_series *c, struct strbuf *out)
 {
 	clean(out, c->label && *c->label ? c->label : c->metric);
 }
 
-/* Panels are named for the program; these are for people. */
+/* The name of a panel for people. */
 static const char *group_name(const char *panel)
 {
 	static const char *const names[][2] = {
@@ -291,48 +140,48 @@ static const char *group_name(const char *panel)
 	return panel;
 }
 
-/* Metrics of the whole job, from one on to another: what a person asks for first is in front. */
-static void add_curve_figures(const struct report *r, size_t from, size_t to, const char *title,
-			      struct strbuf *out)
+/* Metrics of the whole job, in the order of the report, from one number to another. */
+static void add_series_figures(const struct report *r, size_t from, size_t to, const char *title,
+			       struct strbuf *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
+	for (size_t i = 0; i < r->series_count; i++) {
+		const struct report_series *c = &r->series[i];
 
 		if (!is_figure(r, i) || is_zero(c) || n++ < from || n > to)
 			continue;
 		if (n == from + 1)
 			strbuf_addf(out, "# %s\n|Metric\tGroup\t>Mean\t>Maximum\n", title);
 		strbuf_addch(out, ' ');
-		add_curve_name(c, out);
+		add_series_name(c, out);
 		strbuf_addch(out, '\t');
 		strbuf_addstr(out, group_name(c->panel));
 		strbuf_addch(out, '\t');
 		if (isnan(c->mean))
 			strbuf_addf(out, "%lld %s", (long long)c->readings,
-				    plural(c->readings, "reading", "readings"));
+				    plural(c->readings, "sample", "samples"));
 		else
-			plot_add_value(out, c->mean, c->unit);
+			unit_add_value(out, c->mean, c->unit);
 		strbuf_addch(out, '\t');
-		plot_add_value(out, c->maximum, c->unit);
+		unit_add_value(out, c->maximum, c->unit);
 		strbuf_addch(out, '\n');
 	}
 }
 
-/* Their names are enough. */
+/* Lists the names of metrics that were always 0. */
 static void add_zero_figures(const struct report *r, struct strbuf *out)
 {
-	const char *between = "# Over time, all 0\n";
+	const char *between = "# Over time, always 0\n";
 
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
+	for (size_t i = 0; i < r->series_count; i++) {
+		const struct report_series *c = &r->series[i];
 
 		if (!is_figure(r, i) || !is_zero(c))
 			continue;
 		strbuf_addstr(out, between);
 		between = ", ";
-		add_curve_name(c, out);
+		add_series_name(c, out);
 		strbuf_addf(out, " (%s)", group_name(c->panel));
 	}
 	strbuf_addstr(out, *between == ',' ? "\n" : "");
@@ -342,42 +191,18 @@ static void add_front(const struct report *r, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
 
-	strbuf_addstr(out, "# Job ");
-	clean(out, text_of(r, row->jobid));
-	if (row->jobname) {
-		strbuf_addstr(out, ", ");
-		clean(out, text_of(r, row->jobname));
-	}
+	clean_between(out, "# Job ", text_of(r, row->jobid), "");
+	if (row->jobname)
+		clean_between(out, ", ", text_of(r, row->jobname), "");
 	strbuf_addch(out, '\n');
 	add_findings(r, out);
-	strbuf_addstr(out, "# Key figures\nUser\t");
-	clean(out, row->user ? text_of(r, row->user) : "-");
-	strbuf_addf(out, "\n%s\t", plural(row->hosts.count, "Node", "Nodes"));
-	add_hosts(r, out);
-	strbuf_addstr(out, "\nStart\t");
-	if (row->start == UNKNOWN)
-		strbuf_addstr(out, "-");
-	else
-		add_local_time(out, row->start);
-	strbuf_addstr(out, "\nDuration\t");
-	add_seconds(out, row->duration);
-	strbuf_addstr(out, r->running ? ", still running" : "");
-	strbuf_addstr(out, "\nExit status\t");
-	if (row->exitcode == UNKNOWN)
-		strbuf_addstr(out, "not known");
-	else
-		strbuf_addf(out, "%lld", (long long)row->exitcode);
-	strbuf_addch(out, '\n');
-	add_work(r, out);
-	add_cpu(r, out);
-	add_memory(r, out);
-	add_io(r, out);
-	add_energy(r, out);
-	add_curve_figures(r, 0, CURVES_IN_FRONT, "Over time", out);
+	strbuf_addstr(out, "# Key figures\n");
+	report_head_lines(r, add_figure, out);
+	report_figure_lines(r, add_figure, out);
+	add_series_figures(r, 0, SERIES_IN_FRONT, "Over time", out);
 }
 
-/* ---- the last pages ---------------------------------------------------------------------------
- */
+/* ---- the last pages -------------------------------------------------------------------------- */
 
 static void add_groups(const struct report_groups *g, const char *title, const char *name,
 		       struct strbuf *out)
@@ -393,20 +218,13 @@ static void add_groups(const struct report_groups *g, const char *title, const c
 
 		strbuf_addch(out, ' ');
 		clean(out, o->name && *o->name ? o->name : "-");
-		strbuf_addch(out, '\t');
-		add_whole(out, o->images);
-		strbuf_addch(out, '\t');
-		add_whole(out, o->failed);
-		strbuf_addch(out, '\t');
-		add_seconds(out, o->cpu);
-		strbuf_addch(out, '\t');
-		add_seconds(out, o->wall);
-		strbuf_addch(out, '\t');
-		add_amount(out, o->rssmax == UNKNOWN ? UNKNOWN : o->rssmax * 1024);
-		strbuf_addch(out, '\t');
-		add_amount(out, o->read);
-		strbuf_addch(out, '\t');
-		add_amount(out, o->written);
+		add_cell(out, o->images, add_count);
+		add_cell(out, o->failed, add_count);
+		add_cell(out, o->cpu, add_us);
+		add_cell(out, o->wall, add_us);
+		add_cell(out, o->rssmax, add_kib);
+		add_cell(out, o->read, add_bytes);
+		add_cell(out, o->written, add_bytes);
 		strbuf_addch(out, '\n');
 	}
 	if (g->count - shown + g->left_out)
@@ -418,12 +236,9 @@ static void add_energy_table(const struct report *r, struct strbuf *out)
 	if (r->energy_count)
 		strbuf_addstr(out, "# Energy\n|Node\tDomain\t>Energy\n");
 	for (size_t i = 0; i < r->energy_count && i < ROWS_SHOWN; i++) {
-		strbuf_addch(out, ' ');
-		clean(out, r->energy[i].host);
-		strbuf_addch(out, '\t');
-		clean(out, r->energy[i].domain);
-		strbuf_addch(out, '\t');
-		plot_add_value(out, r->energy[i].joules, "J");
+		clean_between(out, " ", r->energy[i].host, "\t");
+		clean_between(out, "", r->energy[i].domain, "\t");
+		unit_add_value(out, r->energy[i].joules, "J");
 		strbuf_addch(out, '\n');
 	}
 	if (r->energy_count > ROWS_SHOWN)
@@ -437,18 +252,13 @@ static void add_absences(const struct report *r, struct strbuf *out)
 	for (size_t i = 0; i < r->absence_count && i < ROWS_SHOWN; i++) {
 		const struct report_absence *a = &r->absences[i];
 
-		/* lines that are filled: a cell of a table would cut the reason off */
-		strbuf_addstr(out, "\342\200\242 ");
-		clean(out, a->metric);
+		/* wrapped lines: a cell of a table would cut the reason off */
+		clean_between(out, "\342\200\242 ", a->metric, "");
 		if (a->count > 1)
 			strbuf_addf(out, " and %zu more", a->count - 1);
-		if (row_of(r)->hosts.count > 1 && a->host && *a->host) {
-			strbuf_addstr(out, " on ");
-			clean(out, a->host);
-		}
-		strbuf_addstr(out, ": ");
-		clean(out, a->reason);
-		strbuf_addch(out, '\n');
+		if (row_of(r)->hosts.count > 1 && a->host && *a->host)
+			clean_between(out, " on ", a->host, "");
+		clean_between(out, ": ", a->reason, "\n");
 	}
 	if (r->absence_count > ROWS_SHOWN)
 		strbuf_addf(out, "and %zu more\n", r->absence_count - ROWS_SHOWN);
@@ -461,35 +271,31 @@ static void add_back(const struct report *r, struct strbuf *out)
 	if (r->hosts.count > 1)
 		add_groups(&r->hosts, "Nodes", "Node", out);
 	add_groups(&r->ranks, "Ranks", "Rank", out);
-	add_curve_figures(r, CURVES_IN_FRONT, SIZE_MAX, "Over time, further metrics", out);
+	add_series_figures(r, SERIES_IN_FRONT, SIZE_MAX, "Over time, more metrics", out);
 	add_zero_figures(r, out);
 	add_energy_table(r, out);
 	if (r->show.warning_count)
 		strbuf_addstr(out, "# Warnings\n");
-	for (size_t i = 0; i < r->show.warning_count && i < ROWS_SHOWN; i++) {
-		strbuf_addstr(out, "\342\200\242 ");
-		clean(out, r->show.warnings[i]);
-		strbuf_addch(out, '\n');
-	}
+	for (size_t i = 0; i < r->show.warning_count && i < ROWS_SHOWN; i++)
+		clean_between(out, "\342\200\242 ", r->show.warnings[i], "\n");
 	add_absences(r, out);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* With these charts between the figures and the tables. */
-static int draw(const struct report *r, const struct plot_page *charts, size_t count,
-		struct strbuf *out, struct strbuf *why)
+/* With these charts between figures and tables. */
+static int draw(const struct report *r, const char *nodes, const struct plot_page *charts,
+		size_t count, struct strbuf *out, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT, foot = STRBUF_INIT,
 				       front = STRBUF_INIT, back = STRBUF_INIT;
 	_cleanup_free_ struct plot_page *pages = xcalloc(count + 1, sizeof(*pages));
 
-	add_header(r, &header);
+	add_header(r, nodes, &header);
 	add_front(r, &front);
 	add_back(r, &back);
 	strbuf_addstr(&foot, "plimsoll " PL_VERSION ", ");
-	add_local_time(&foot, clock_realtime_us());
+	text_add_local_time(&foot, clock_realtime_us());
 	for (size_t i = 0; i < count; i++)
 		pages[i] = charts[i];
 	if (back.len)
@@ -497,36 +303,19 @@ static int draw(const struct report *r, const struct plot_page *charts, size_t c
 	return plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
 }
 
-int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
+int report_pdf_with(const struct report *r, const char *nodes, const struct plot_page *charts,
+		    size_t count, const char *path, struct strbuf *why)
 {
-	_cleanup_(pdf_charts_release) struct pdf_charts charts;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int e = draw(r, nodes, charts, count, &out, why);
 
-	report_pdf_charts(r, &charts);
-	return draw(r, charts.pages, charts.page_count, out, why);
-}
-
-static int put(const char *path, const struct strbuf *out, struct strbuf *why)
-{
-	int e = fs_put_file(path, out->buf, out->len);
-
-	if (e < 0)
-		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-e));
-	return e;
+	return e < 0 ? e : plot_write(path, &out, why);
 }
 
 int report_pdf(const struct report *r, const char *path, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	int e = report_pdf_bytes(r, &out, why);
+	_cleanup_(pdf_charts_release) struct pdf_charts charts;
 
-	return e < 0 ? e : put(path, &out, why);
-}
-
-int report_pdf_with(const struct report *r, const struct plot_page *charts, size_t count,
-		    const char *path, struct strbuf *why)
-{
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	int e = draw(r, charts, count, &out, why);
-
-	return e < 0 ? e : put(path, &out, why);
+	report_pdf_charts(r, &charts);
+	return report_pdf_with(r, "Nodes", charts.pages, charts.page_count, path, why);
 }

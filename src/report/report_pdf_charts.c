@@ -3,52 +3,12 @@
 
 #include <math.h>
 
-#include "plot/plot_unit.h"
+#include "core/text/units.h"
 #include "report/report_charts.h"
 
-/* ---- concurrency ------------------------------------------------------------------------------
- */
+/* ---- charts ---------------------------------------------------------------------------------- */
 
-#define BINS 1000
-
-static int64_t running(const struct timeline_step *s, bool threads)
-{
-	return threads ? s->threads : s->processes;
-}
-
-/* Processes or threads over time: steps of equal length, each with the mean over its time and its
- * extremes. */
-static struct curve concurrency(const struct timeline *t, bool threads)
-{
-	int64_t begin = t->steps[0].time, end = t->steps[t->count - 1].time;
-	int64_t length = end > begin ? (end - begin) / BINS + 1 : 1;
-	struct curve c = {0};
-	size_t i = 0;
-
-	for (int64_t from = begin; from < end; from += length) {
-		int64_t to = from + length < end ? from + length : end, at = from;
-		double low = INFINITY, high = 0, sum = 0;
-
-		while (at < to) {
-			double v = (double)running(&t->steps[i], threads);
-			int64_t until = i + 1 < t->count ? t->steps[i + 1].time : to;
-
-			low = v < low ? v : low;
-			high = v > high ? v : high;
-			until = until < to ? until : to;
-			sum += v * (double)(until - at);
-			at = until;
-			i += i + 1 < t->count && t->steps[i + 1].time <= at;
-		}
-		curve_add(&c, from, sum / (double)(to - from), low, high);
-	}
-	return c;
-}
-
-/* ---- charts -----------------------------------------------------------------------------------
- */
-
-#define METRICS_MAX 8 /* of a panel that have charts; tables have all */
+#define METRICS_MAX 8 /* of a panel that have charts; the tables list all */
 #define ROWS 4        /* of charts on a page */
 #define COLUMNS 2
 
@@ -67,13 +27,13 @@ void pdf_charts_release(struct pdf_charts *c)
 		free((char *)c->pages[i].heading);
 	free(c->plots);
 	free(c->pages);
-	curve_release(&c->processes);
-	curve_release(&c->threads);
+	points_release(&c->processes);
+	points_release(&c->threads);
 	*c = (struct pdf_charts){0};
 }
 
 /* "CPU of the job", "GPU busy, by device" */
-static char *title_of(const struct report_curve *f, size_t lines)
+static char *title_of(const struct report_series *f, size_t lines)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	const char *label = f->label && *f->label ? f->label : f->metric;
@@ -86,9 +46,9 @@ static char *title_of(const struct report_curve *f, size_t lines)
 	return strbuf_take(&out);
 }
 
-/* "sum of all hosts: mean 7.8 CPUs, largest 24 CPUs"; of several lines it is the mean of theirs.
+/* "sum of all hosts: mean 7.8 CPUs, maximum 24 CPUs"; of several lines the mean of their means.
  * parts: how many lines there could be. */
-static char *subtitle_of(const struct report_curve *f, size_t lines, size_t parts)
+static char *subtitle_of(const struct report_series *f, size_t lines, size_t parts)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	const char *what = f->entity ? "device" : "host";
@@ -108,18 +68,18 @@ static char *subtitle_of(const struct report_curve *f, size_t lines, size_t part
 		strbuf_addf(&out, "%s of all %s: ", f->together, f->devices ? "devices" : "hosts");
 	if (means) {
 		strbuf_addstr(&out, "mean ");
-		plot_add_value(&out, sum / (double)means, f->unit);
+		unit_add_value(&out, sum / (double)means, f->unit);
 		strbuf_addstr(&out, ", ");
 	}
-	strbuf_addstr(&out, "largest ");
-	plot_add_value(&out, largest, f->unit);
+	strbuf_addstr(&out, "maximum ");
+	unit_add_value(&out, largest, f->unit);
 	if (f->seldom || (lines == 1 && !means))
-		strbuf_addf(&out, "; read %lld times%s", (long long)f->readings,
-			    f->seldom ? ", not known in between" : "");
+		strbuf_addf(&out, "; %lld samples%s", (long long)f->readings,
+			    f->seldom ? ", unknown in between" : "");
 	return strbuf_take(&out);
 }
 
-static char *line_label(const struct report_curve *c, bool single_host)
+static char *line_label(const struct report_series *c, bool single_host)
 {
 	if (!c->host)
 		return xstrdup("");
@@ -128,14 +88,14 @@ static char *line_label(const struct report_curve *c, bool single_host)
 	return single_host ? xstrdup(c->entity) : xasprintf("%s, %s", c->host, c->entity);
 }
 
-/* The chart of the curves that belong to that at first. */
+/* The chart that begins with this series. */
 static void add_chart(struct pdf_charts *c, const struct report *r, size_t first)
 {
-	const struct report_curve *f = &r->curves[first];
+	const struct report_series *f = &r->series[first];
 	bool single = report_single_host(r);
 	struct plot p = {.unit = f->unit};
 
-	while (first + p.line_count < r->curve_count && report_same_chart(f, &f[p.line_count]))
+	while (first + p.line_count < r->series_count && report_same_chart(f, &f[p.line_count]))
 		p.line_count++;
 	p.lines = xcalloc(p.line_count, sizeof(*p.lines));
 	for (size_t i = 0; i < p.line_count; i++)
@@ -143,11 +103,11 @@ static void add_chart(struct pdf_charts *c, const struct report *r, size_t first
 						.points = f[i].points,
 						.seldom = f[i].seldom};
 	p.title = title_of(f, p.line_count);
-	p.subtitle = subtitle_of(f, p.line_count, r->curves[report_curve_whole(r, first)].parts);
+	p.subtitle = subtitle_of(f, p.line_count, r->series[report_series_whole(r, first)].parts);
 	c->plots[c->count++] = p;
 }
 
-/* What was added since there were so many charts, under a heading. */
+/* Puts the charts from a place on under a heading. */
 static void add_page(struct pdf_charts *c, size_t from, size_t columns, char *heading)
 {
 	c->pages[c->page_count++] = (struct plot_page){.plots = &c->plots[from],
@@ -157,24 +117,24 @@ static void add_page(struct pdf_charts *c, size_t from, size_t columns, char *he
 						       .heading = heading};
 }
 
-/* A panel's charts under its title: the first metrics that it has. */
+/* The charts of the first metrics of a panel, under its title. */
 static void add_panel(struct pdf_charts *c, const struct report *r,
 		      const struct report_panel *panel)
 {
-	_cleanup_free_ size_t *first = xcalloc(r->curve_count + 1, sizeof(*first));
+	_cleanup_free_ size_t *first = xcalloc(r->series_count + 1, sizeof(*first));
 	size_t count = report_charts_of(r, panel, first), from = c->count, found = 0;
 
 	for (size_t i = 0; i < count && !report_chart_says_little(r, first[i]); i++) {
-		const struct report_curve *f = &r->curves[first[i]];
+		const struct report_series *f = &r->series[first[i]];
 
-		found += i == 0 || !str_same(f->metric, r->curves[first[i - 1]].metric) ? 1 : 0;
+		found += i == 0 || !str_same(f->metric, r->series[first[i - 1]].metric) ? 1 : 0;
 		if (found <= METRICS_MAX)
 			add_chart(c, r, first[i]);
 	}
 	if (c->count > from)
 		add_page(c, from, COLUMNS,
 			 found > METRICS_MAX
-				 ? xasprintf("%s: %d of %zu metrics, the tables have all",
+				 ? xasprintf("%s: first %d of %zu metrics (all are in the tables)",
 					     panel->title, METRICS_MAX, found)
 				 : xstrdup(panel->title));
 }
@@ -186,11 +146,13 @@ static void add_concurrency(struct pdf_charts *c, const struct timeline *t)
 
 	if (t->count < 2)
 		return;
-	c->processes = concurrency(t, false);
+	report_concurrency(t, false, t->steps[0].time, t->steps[t->count - 1].time, REPORT_POINTS,
+			   &c->processes);
 	p.lines = xcalloc(2, sizeof(*p.lines));
 	p.lines[0] = (struct plot_line){.label = xstrdup("processes"), .points = c->processes};
 	if (threads) {
-		c->threads = concurrency(t, true);
+		report_concurrency(t, true, t->steps[0].time, t->steps[t->count - 1].time,
+				   REPORT_POINTS, &c->threads);
 		p.lines[1] = (struct plot_line){.label = xstrdup("threads"), .points = c->threads};
 	}
 	p.title = xstrdup(threads ? "Processes and threads at once" : "Processes at once");
@@ -201,7 +163,7 @@ static void add_concurrency(struct pdf_charts *c, const struct timeline *t)
 void report_pdf_charts(const struct report *r, struct pdf_charts *ret)
 {
 	*ret = (struct pdf_charts){
-		.plots = xcalloc(r->curve_count + 1, sizeof(struct plot)),
+		.plots = xcalloc(r->series_count + 1, sizeof(struct plot)),
 		.pages = xcalloc(REPORT_PANELS + 1, sizeof(struct plot_page)),
 	};
 	for (size_t i = 0; i < REPORT_PANELS; i++)

@@ -6,58 +6,22 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static uint64_t hash(const char *s, size_t n)
+uint32_t report_name(struct report_loading *l, const char *s, size_t size)
 {
-	uint64_t h = 14695981039346656037u;
+	struct report *r = l->r;
+	uint64_t hash = hash_bytes(s, size = strnlen(s, size));
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)s[i]) * 1099511628211u;
-	return h ^ h >> 29;
-}
-
-static void name_place(struct report_naming *n, uint32_t number)
-{
-	const char *s = n->r->names[number];
-	size_t at = hash(s, strlen(s)) & (n->size - 1);
-
-	while (n->table[at])
-		at = (at + 1) & (n->size - 1);
-	n->table[at] = number + 1;
-}
-
-static void name_add(struct report_naming *n, const char *s, size_t size)
-{
-	struct report *r = n->r;
-
-	GROW(r->names, r->name_count, r->name_cap);
-	r->names[r->name_count++] = xstrndup(s, size);
-	if (r->name_count * 2 < n->size) {
-		name_place(n, (uint32_t)r->name_count - 1);
-		return;
-	}
-	n->size = n->size ? n->size * 2 : 256;
-	free(n->table);
-	n->table = xcalloc(n->size, sizeof(*n->table));
-	for (size_t i = 0; i < r->name_count; i++)
-		name_place(n, (uint32_t)i);
-}
-
-uint32_t report_name(struct report_naming *n, const char *s, size_t size)
-{
-	struct report *r = n->r;
-
-	if (!r->name_count)
-		name_add(n, "", 0);
-	size = strnlen(s, size);
-	for (size_t at = hash(s, size) & (n->size - 1); n->table[at];
-	     at = (at + 1) & (n->size - 1)) {
-		const char *have = r->names[n->table[at] - 1];
+	for (struct hash_slot *at = hash_map_first(&l->names, hash); at;
+	     at = hash_map_next(&l->names, at)) {
+		const char *have = r->names[at->value];
 
 		if (!strncmp(have, s, size) && !have[size])
-			return n->table[at] - 1;
+			return (uint32_t)at->value;
 	}
-	name_add(n, s, size);
-	return (uint32_t)r->name_count - 1;
+	GROW(r->names, r->name_count, r->name_cap);
+	r->names[r->name_count] = xstrndup(s, size);
+	hash_map_add(&l->names, hash, r->name_count);
+	return (uint32_t)r->name_count++;
 }
 
 /* ---- strings of the store ------------------------------------------------------------------- */
@@ -65,8 +29,7 @@ uint32_t report_name(struct report_naming *n, const char *s, size_t size)
 /* Numbers of strings that processes have, and the names that they stand for. */
 struct strings {
 	struct report_loading *l;
-	uint32_t
-		*number; /* by number of the string: number of the name + 1; 0: not yet asked for */
+	uint32_t *number; /* by number of the string: that of its name + 1; 0: not yet read */
 	size_t count;
 	struct stmt *st;
 	int error;
@@ -78,15 +41,7 @@ static uint32_t string_name(struct strings *s, int64_t number)
 
 	if (number <= 0 || number > UINT32_MAX || s->error)
 		return 0;
-	if ((size_t)number >= s->count) {
-		size_t count = s->count ? s->count : 1024;
-
-		while (count <= (size_t)number)
-			count *= 2;
-		s->number = xreallocarray(s->number, count, sizeof(*s->number));
-		memset(s->number + s->count, 0, (count - s->count) * sizeof(*s->number));
-		s->count = count;
-	}
+	report_room_for(&s->number, &s->count, (size_t)number);
 	if (s->number[number])
 		return s->number[number] - 1;
 	if (!s->st)
@@ -98,7 +53,7 @@ static uint32_t string_name(struct strings *s, int64_t number)
 	stmt_int(s->st, 1, store_key(s->l->job, (uint32_t)number));
 	int r = stmt_step(s->st);
 	const char *text = r == 1 ? stmt_get_text(s->st, 0, &n) : NULL;
-	uint32_t name = text ? report_name(&s->l->naming, text, n) : 0;
+	uint32_t name = text ? report_name(s->l, text, n) : 0;
 	if (r < 0)
 		s->error = r;
 	stmt_reset(s->st);
@@ -139,11 +94,6 @@ static const char select_processes[] =
 	"p.rchar, p.wchar, p.cutime, p.cstime, t.depth "
 	"FROM process p JOIN tree t ON t.id = p.id WHERE ";
 
-static int64_t sum_of(int64_t a, int64_t b)
-{
-	return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : a + b;
-}
-
 static void tally(struct report_loading *l, const struct report_proc *p, struct stmt *st)
 {
 	struct report_tally *t = &l->tally;
@@ -162,11 +112,11 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 		t->brief++;
 		t->brief_cpu += p->cpu != UNKNOWN ? p->cpu : 0;
 	}
-	/* what the kernel adds up for whoever waits; roots have all of it */
+	/* the kernel adds up waited-for children; roots have all of them */
 	if (stmt_get_int(st, DEPTH) == 0 && t->reaped_cpu != UNKNOWN)
-		t->reaped_cpu = sum_of(t->reaped_cpu,
-				       sum_of(p->cpu, sum_of(stmt_get_optional(st, CUTIME),
-							     stmt_get_optional(st, CSTIME))));
+		t->reaped_cpu = known_sum(
+			t->reaped_cpu, known_sum(p->cpu, known_sum(stmt_get_optional(st, CUTIME),
+								   stmt_get_optional(st, CSTIME))));
 }
 
 static void take(struct strings *s, struct report_proc *p, struct stmt *st)
@@ -176,7 +126,8 @@ static void take(struct strings *s, struct report_proc *p, struct stmt *st)
 	*p = (struct report_proc){
 		.start = stmt_get_optional(st, START),
 		.duration = stmt_get_optional(st, DURATION),
-		.cpu = sum_of(stmt_get_optional(st, USERTIME), stmt_get_optional(st, SYSTEMTIME)),
+		.cpu = known_sum(stmt_get_optional(st, USERTIME),
+				 stmt_get_optional(st, SYSTEMTIME)),
 		.rssmax = stmt_get_optional(st, RSSMAX),
 		.read = stmt_get_optional(st, RCHAR),
 		.written = stmt_get_optional(st, WCHAR),
@@ -188,7 +139,7 @@ static void take(struct strings *s, struct report_proc *p, struct stmt *st)
 		.rank = rank == UNKNOWN || rank < 0 || rank > INT32_MAX ? -1 : (int32_t)rank,
 		.exitcode = (uint8_t)stmt_get_int(st, EXITCODE),
 		.failed = stmt_get_int(st, EXITCODE) != 0 || stmt_get_int(st, EXITSIGNAL) != 0};
-	/* times that no clock shows would overflow */
+	/* impossible times would overflow */
 	if (p->duration < 0 || p->duration > TIME_LIMIT)
 		p->duration = UNKNOWN;
 	if (p->start < -TIME_LIMIT || p->start > TIME_LIMIT)
@@ -204,8 +155,6 @@ static int read_all(struct report_loading *l, struct strings *s)
 	sql_add(&q, select_processes);
 	sql_job_range(&q, "p.id", l->job);
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, l->store);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1) {
 		int64_t first = stmt_get_int(st, FIRST), last = stmt_get_int(st, LAST);
 
@@ -220,7 +169,7 @@ static int read_all(struct report_loading *l, struct strings *s)
 	return r < 0 ? r : seen == l->count ? 0 : -EBADMSG;
 }
 
-/* A process is below the one before it that has not ended in the order of the walk. */
+/* The parent is the last process before it whose range of descendants includes it. */
 static void find_parents(struct report_loading *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -263,7 +212,7 @@ int report_load_processes(struct report_loading *l)
 {
 	struct strings s = {.l = l};
 
-	report_name(&l->naming, "", 0);
+	report_name(l, "", 0); /* which has number 0 */
 	if (!l->count)
 		return 0;
 	l->procs = xcalloc(l->count, sizeof(*l->procs));
@@ -271,12 +220,26 @@ int report_load_processes(struct report_loading *l)
 	stmt_finish_ptr(&s.st);
 	free(s.number);
 	if (r == -EBADMSG && !l->store->error.len)
-		strbuf_addstr(&l->store->error, "the job's process tree in the store is damaged");
+		strbuf_addstr(&l->store->error,
+			      "the process tree of the job in the store is damaged");
 	if (r < 0)
 		return r;
 	find_parents(l);
 	order_by_start(l);
 	return 0;
+}
+
+void report_room_for(uint32_t **list, size_t *count, size_t number)
+{
+	size_t more = *count ? *count : 256;
+
+	if (number < *count)
+		return;
+	while (more <= number)
+		more *= 2;
+	*list = xreallocarray(*list, more, sizeof(**list));
+	memset(*list + *count, 0, (more - *count) * sizeof(**list));
+	*count = more;
 }
 
 void report_add_signals(struct strbuf *out, const size_t signals[65])
@@ -293,6 +256,6 @@ void report_add_signals(struct strbuf *out, const size_t signals[65])
 		else if (i < 65)
 			strbuf_addf(out, "signal %d", i);
 		else
-			strbuf_addstr(out, "a signal of an unknown number");
+			strbuf_addstr(out, "an unknown signal");
 	}
 }

@@ -1,8 +1,7 @@
 /*
- * The curves of a report; see report.h. Which series of a job become a curve is a table. All curves
- * of a job lie on the same grid of fine steps, as far apart as its sources were read: there
- * entities and hosts add up, and from there the grid is reduced to what a chart can show, with the
- * extremes of what it stands for.
+ * The series of a report; see report.h. A table selects them. All are resampled to one grid of fine
+ * steps with the period of the sources, where entities and hosts are added up; then the grid is
+ * reduced to what a chart can show, with extremes.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,55 +11,55 @@
 #include "samples/resample.h"
 
 #define FINE_MAX 8000  /* steps of the fine grid */
-#define SINGLES_MAX 64 /* hosts or devices of a metric that get curves of their own */
-/* A level has a mean from so many readings on, whatever part of the time they are of. */
+#define SINGLES_MAX 64 /* hosts or devices of a metric that get their own series */
+/* A gauge with so many samples has a mean, whatever part of the time they cover. */
 #define MEAN_READINGS 10
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
 enum per {
-	PER_HOST,   /* one curve of all hosts, and one of each */
+	PER_HOST,   /* one series of all hosts, and one of each */
 	PER_ENTITY, /* one of all, and one of each device */
 };
 
-struct curve_row {
+struct series_row {
 	const char *metric; /* a pattern */
 	const char *label;  /* NULL: the metric's name */
 	const char *panel;
 	enum per per;
-	const char *same; /* what it measures, where another label stands for nearly that; NULL: the
-			   * label says it */
+	const char *same; /* what it measures, where metrics with other labels measure the same;
+			   * NULL: the label */
 };
 
-#define CURVE_OF(same, metric, label, panel, per) {metric, label, panel, per, same},
-#define CURVE(metric, label, panel, per) CURVE_OF(NULL, metric, label, panel, per)
-static const struct curve_row curve_rows[] = {
+#define SERIES_OF(same, metric, label, panel, per) {metric, label, panel, per, same},
+#define SERIES(metric, label, panel, per) SERIES_OF(NULL, metric, label, panel, per)
+static const struct series_row series_rows[] = {
 #include "report/report_series.def"
 };
-#undef CURVE
-#undef CURVE_OF
+#undef SERIES
+#undef SERIES_OF
 
 /* ---- which series --------------------------------------------------------------------------- */
 
-/* The series of one metric that make its curves, by host and entity. */
+/* The series of one metric in the store that become those of the report, by host and entity. */
 struct metric_run {
-	const struct curve_row *row;
+	const struct series_row *row;
 	const struct series **list;
 	size_t count, cap;
 	size_t hosts;   /* different ones */
-	size_t singles; /* hosts or devices that get curves of their own */
+	size_t singles; /* hosts or devices that get their own series */
 };
 
-static const struct curve_row *row_of(const char *metric)
+static const struct series_row *row_of(const char *metric)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(curve_rows); i++)
-		if (pattern_matches(curve_rows[i].metric, metric))
-			return &curve_rows[i];
+	for (size_t i = 0; i < ARRAY_SIZE(series_rows); i++)
+		if (pattern_matches(series_rows[i].metric, metric))
+			return &series_rows[i];
 	return NULL;
 }
 
 /* Which kind of entity stands for a host: its job, else the node as a whole, else all there are. */
-static int kind_rank(const struct curve_row *row, const char *kind)
+static int kind_rank(const struct series_row *row, const char *kind)
 {
 	if (row->per == PER_ENTITY)
 		return strcmp(kind, "node") != 0;
@@ -79,7 +78,7 @@ static int by_host(const void *a, const void *b)
 	return r ? r : strverscmp(x->entity, y->entity);
 }
 
-/* Control groups lie in each other: of a host's the one with the shortest name has all of it. */
+/* Cgroups are nested: the one with the shortest name includes all of a host. */
 static void keep_outermost(struct metric_run *m)
 {
 	size_t n = 0;
@@ -95,8 +94,8 @@ static void keep_outermost(struct metric_run *m)
 	m->count = n;
 }
 
-/* Of RAPL's zones packages and memory are beside each other; cores and graphics are in their
- * package, all are in the platform, and a sum would count them twice. */
+/* RAPL domains overlap: packages include cores and graphics, the platform includes all. Packages
+ * and memory can be added. */
 static void keep_disjoint(struct metric_run *m)
 {
 	size_t n = 0;
@@ -108,7 +107,7 @@ static void keep_disjoint(struct metric_run *m)
 	m->count = n ? n : m->count;
 }
 
-/* The job as a second monitor of the same processes saw it is left out. */
+/* The series of a second monitor of the same job are left out. */
 static bool is_chosen(const struct metric_run *m, const struct series *s, int rank)
 {
 	return s->count > 0 && kind_rank(m->row, s->entity_kind) == rank &&
@@ -153,7 +152,7 @@ static void runs_release(struct runs *r)
 	free(r->list);
 }
 
-static int panel_place(const struct curve_row *row)
+static int panel_place(const struct series_row *row)
 {
 	static const char *const panels[] = {"cpu",     "memory",       "io",
 					     "network", "interconnect", "power",
@@ -177,9 +176,9 @@ static int by_row(const void *a, const void *b)
 }
 
 /*
- * What a node has of job_energy and job_tasks is what belongs to no job. And an exit record tells
- * of a whole life at its end: a rate of those would be any number of CPUs, unless those that live
- * are counted with.
+ * On a node job_energy and job_tasks have the part that belongs to no job. An exit record has the
+ * CPU time of a whole life at its end: rates of those mean nothing, unless living tasks are
+ * counted, too.
  */
 static bool is_of_job(const struct metric_run *m, bool living)
 {
@@ -217,17 +216,17 @@ static void find_runs(struct report_loading *l, struct runs *r)
 		qsort(r->list, r->count, sizeof(*r->list), by_row);
 }
 
-/* Each metric has a curve of all; what room is left goes to single hosts and devices, in the order
- * of the table, so that many hosts do not keep other metrics out. */
+/* Each metric has a series of all hosts; the rest of the room goes to single hosts and devices, in
+ * the order of the table, so that many hosts do not displace other metrics. */
 static void share_room(struct report *r, struct runs *runs)
 {
-	size_t room = REPORT_CURVES_MAX;
+	size_t room = REPORT_SERIES_MAX;
 
-	if (runs->count > REPORT_CURVES_MAX) {
-		for (size_t i = REPORT_CURVES_MAX; i < runs->count; i++)
+	if (runs->count > REPORT_SERIES_MAX) {
+		for (size_t i = REPORT_SERIES_MAX; i < runs->count; i++)
 			free(runs->list[i].list);
-		r->curves_left_out += runs->count - REPORT_CURVES_MAX;
-		runs->count = REPORT_CURVES_MAX;
+		r->series_left_out += runs->count - REPORT_SERIES_MAX;
+		runs->count = REPORT_SERIES_MAX;
 	}
 	room -= runs->count;
 	for (size_t i = 0; i < runs->count; i++) {
@@ -237,7 +236,7 @@ static void share_room(struct report *r, struct runs *runs)
 		m->singles = wanted < SINGLES_MAX ? wanted : SINGLES_MAX;
 		m->singles = m->singles < room ? m->singles : room;
 		room -= m->singles;
-		r->curves_left_out += wanted - m->singles;
+		r->series_left_out += wanted - m->singles;
 	}
 }
 
@@ -260,16 +259,16 @@ static struct resample_grid common_grid(const struct runs *runs)
 	return resample_grid(from, to, period == INT64_MAX ? 1000000 : period, FINE_MAX);
 }
 
-/* ---- curves --------------------------------------------------------------------------------- */
+/* ---- series --------------------------------------------------------------------------------- */
 
 struct drawing {
 	struct report_loading *l;
 	struct resample_grid grid;
 	struct resample one, host, all; /* of an entity, a host, all hosts */
-	bool *looked;                   /* steps in which the series was read that was read most */
+	bool *looked;                   /* steps with a sample of the series that has most */
 	struct series_reader reader;
 	struct series_points points;
-	struct curve curve;
+	struct points curve;
 };
 
 static int read_series(struct drawing *d, const struct series *s)
@@ -280,11 +279,11 @@ static int read_series(struct drawing *d, const struct series *s)
 		return r;
 	d->curve.count = 0;
 	if (s->kind == KIND_COUNTER && s->begin < s->first)
-		curve_add(&d->curve, s->begin, 0, 0, 0);
+		points_add(&d->curve, s->begin, 0, 0, 0);
 	for (size_t i = 0; i < d->points.count; i++) {
 		double v = series_value((double)d->points.list[i].raw, s->scale);
 
-		curve_add(&d->curve, d->points.list[i].time, v, v, v);
+		points_add(&d->curve, d->points.list[i].time, v, v, v);
 		d->curve.points[d->curve.count - 1].over = d->points.list[i].over;
 	}
 	resample_take(&d->one, &d->grid, &d->curve, s->kind);
@@ -299,7 +298,7 @@ static char *unit_of(const struct metric_run *m, double *ret_factor)
 	double seconds = us ? 1e-6 : 1e-9;
 
 	*ret_factor = 1;
-	/* one scale for what the job used, whoever counted it */
+	/* the same scale for CPU usage of any source */
 	if (!strcmp(s->metric, "process.cpu_percent")) {
 		*ret_factor = 0.01;
 		return xstrdup("CPUs");
@@ -328,7 +327,7 @@ static char *label_of(const struct metric_run *m)
 	return text;
 }
 
-/* A name that tells a chart's reader more than "0". */
+/* "gpu 0" instead of "0". */
 static char *entity_name(const struct series *s)
 {
 	return s->entity[0] >= '0' && s->entity[0] <= '9'
@@ -336,7 +335,7 @@ static char *entity_name(const struct series *s)
 		       : xstrdup(s->entity);
 }
 
-/* A counter that was read once has no rate, and so no curve. */
+/* A counter with one sample has no rate. */
 static bool is_empty(const struct drawing *d, const struct resample *s)
 {
 	for (size_t i = 0; i < d->grid.count; i++)
@@ -346,18 +345,17 @@ static bool is_empty(const struct drawing *d, const struct resample *s)
 	return true;
 }
 
-/* Few readings of a level that changes, or those of a part of the job, have no mean that could
- * stand beside others'. */
-static bool has_mean(const struct drawing *d, const struct report_curve *c, enum metric_kind kind)
+/* A gauge with few samples, or with samples of a part of the job, has no comparable mean. */
+static bool has_mean(const struct drawing *d, const struct report_series *c, enum metric_kind kind)
 {
-	const struct curve *p = &c->points;
+	const struct points *p = &c->points;
 	double span = p->count ? (double)(p->points[p->count - 1].time - p->points[0].time) : 0;
 
 	return kind != KIND_GAUGE || c->readings >= MEAN_READINGS ||
 	       (!c->seldom && span >= 0.8 * (double)d->grid.step * (double)(d->grid.count - 1));
 }
 
-/* How entities become one: parts of a device's time are a mean. */
+/* How entities are combined: shares of the time of devices are averaged. */
 static enum metric_agg agg_of(const struct metric_run *m)
 {
 	const struct series *s = m->list[0];
@@ -373,24 +371,24 @@ static const char *agg_word(enum metric_agg agg)
 				: "mean";
 }
 
-static void add_curve(struct drawing *d, const struct metric_run *m, const struct resample *from,
-		      const char *host, const struct series *entity)
+static void add_series(struct drawing *d, const struct metric_run *m, const struct resample *from,
+		       const char *host, const struct series *entity)
 {
 	struct report *r = d->l->r;
 	const struct series *s = m->list[0];
 	size_t parts = host ? 1 : m->row->per == PER_ENTITY ? m->count : m->hosts;
-	struct report_curve c = {.metric = xstrdup(s->metric),
-				 .label = label_of(m),
-				 .host = host ? xstrdup(host) : NULL,
-				 .entity = entity ? entity_name(entity) : NULL,
-				 .panel = xstrdup(m->row->panel),
-				 .same = m->row->same,
-				 .together = agg_word(agg_of(m)),
-				 .parts = parts,
-				 .devices = m->row->per == PER_ENTITY,
-				 .counter = s->kind == KIND_COUNTER,
-				 .mean = NAN,
-				 .maximum = NAN};
+	struct report_series c = {.metric = xstrdup(s->metric),
+				  .label = label_of(m),
+				  .host = host ? xstrdup(host) : NULL,
+				  .entity = entity ? entity_name(entity) : NULL,
+				  .panel = xstrdup(m->row->panel),
+				  .same = m->row->same,
+				  .together = agg_word(agg_of(m)),
+				  .parts = parts,
+				  .devices = m->row->per == PER_ENTITY,
+				  .counter = s->kind == KIND_COUNTER,
+				  .mean = NAN,
+				  .maximum = NAN};
 	double factor;
 
 	for (size_t i = 0; i < m->count; i++)
@@ -404,14 +402,14 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 								     : c.points.points[i].high;
 	if (has_mean(d, &c, s->kind))
 		c.mean = resample_time_mean(from, &d->grid) * factor;
-	GROW(r->curves, r->curve_count, r->curve_cap);
-	r->curves[r->curve_count++] = c;
+	GROW(r->series, r->series_count, r->series_cap);
+	r->series[r->series_count++] = c;
 }
 
 static int draw_run(struct drawing *d, const struct metric_run *m)
 {
 	enum metric_agg agg = agg_of(m);
-	size_t hosts = 0, place = d->l->r->curve_count;
+	size_t hosts = 0, place = d->l->r->series_count;
 	int r;
 
 	resample_clear(&d->all, &d->grid);
@@ -425,12 +423,12 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 				return r;
 			resample_add(&d->host, &d->one, &d->grid, agg);
 			if (m->row->per == PER_ENTITY && to < m->singles && !is_empty(d, &d->one))
-				add_curve(d, m, &d->one, host, m->list[to]);
+				add_series(d, m, &d->one, host, m->list[to]);
 		}
 		if (agg == AGG_NONE || agg == AGG_SET)
 			resample_mean(&d->host, &d->grid);
 		if (m->row->per == PER_HOST && hosts < m->singles && !is_empty(d, &d->host))
-			add_curve(d, m, &d->host, host, NULL);
+			add_series(d, m, &d->host, host, NULL);
 		resample_add(&d->all, &d->host, &d->grid, agg);
 	}
 	if (agg == AGG_NONE || agg == AGG_SET)
@@ -438,14 +436,15 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 	if (is_empty(d, &d->all))
 		return 0;
 	/* all of them come first */
-	add_curve(d, m, &d->all, NULL, NULL);
-	struct report_curve *list = d->l->r->curves, last = list[d->l->r->curve_count - 1];
-	memmove(&list[place + 1], &list[place], (d->l->r->curve_count - 1 - place) * sizeof(*list));
+	add_series(d, m, &d->all, NULL, NULL);
+	struct report_series *list = d->l->r->series, last = list[d->l->r->series_count - 1];
+	memmove(&list[place + 1], &list[place],
+		(d->l->r->series_count - 1 - place) * sizeof(*list));
 	list[place] = last;
 	return 0;
 }
 
-/* When the job was sampled, whichever source was due. */
+/* When the job was sampled, by any source. */
 static int find_looks(struct drawing *d, const struct runs *runs)
 {
 	const struct series *most = runs->list[0].list[0];
@@ -477,37 +476,37 @@ static int draw(struct report_loading *l, const struct runs *runs)
 	free(d.looked);
 	series_reader_release(&d.reader);
 	series_points_release(&d.points);
-	curve_release(&d.curve);
+	points_release(&d.curve);
 	return r;
 }
 
 /* Does a metric before it have this label? */
-static bool label_is_taken(const struct report *r, size_t curve)
+static bool label_is_taken(const struct report *r, size_t series)
 {
-	const struct report_curve *c = &r->curves[curve];
+	const struct report_series *c = &r->series[series];
 
-	for (size_t i = 0; i < curve; i++)
-		if (str_same(r->curves[i].label, c->label) &&
-		    str_same(r->curves[i].panel, c->panel) &&
-		    !str_same(r->curves[i].metric, c->metric))
+	for (size_t i = 0; i < series; i++)
+		if (str_same(r->series[i].label, c->label) &&
+		    str_same(r->series[i].panel, c->panel) &&
+		    !str_same(r->series[i].metric, c->metric))
 			return true;
 	return false;
 }
 
-/* Two curves of one name and different values would leave a reader to guess: what does not repeat
- * another is called after its source, "threads (process)". */
+/* Series with the same label and different values get their source as a suffix: "threads
+ * (process)". */
 static void name_sources(struct report *r)
 {
-	for (size_t i = 0, to; i < r->curve_count; i = to) {
-		const char *metric = r->curves[i].metric;
+	for (size_t i = 0, to; i < r->series_count; i = to) {
+		const char *metric = r->series[i].metric;
 		bool repeats = true;
 
-		for (to = i; to < r->curve_count && str_same(r->curves[to].metric, metric); to++)
-			repeats = repeats && report_curve_repeats(r, to);
+		for (to = i; to < r->series_count && str_same(r->series[to].metric, metric); to++)
+			repeats = repeats && report_series_repeats(r, to);
 		if (repeats || !label_is_taken(r, i))
 			continue;
 		for (size_t k = i; k < to; k++) {
-			struct report_curve *c = &r->curves[k];
+			struct report_series *c = &r->series[k];
 			char *label =
 				xasprintf("%s (%.*s)", c->label, (int)strcspn(metric, "."), metric);
 
@@ -517,7 +516,7 @@ static void name_sources(struct report *r)
 	}
 }
 
-int report_load_curves(struct report_loading *l)
+int report_load_series(struct report_loading *l)
 {
 	const struct series_filter every = {0};
 	_cleanup_(runs_release) struct runs runs = {0};
@@ -530,6 +529,6 @@ int report_load_curves(struct report_loading *l)
 	if (runs.count)
 		r = draw(l, &runs);
 	name_sources(l->r);
-	l->r->has_curves = l->r->curve_count > 0;
+	l->r->has_series = l->r->series_count > 0;
 	return r;
 }

@@ -1,7 +1,5 @@
-/*
- * The process tree of a report with equal siblings put together; see report.h. No recursion: a
- * chain of processes may be as long as the job.
- */
+/* The process tree of a report with equal siblings merged; see report.h. No recursion: a chain of
+ * processes may be as long as the job. */
 #include <string.h>
 
 #include "report/report_internal.h"
@@ -9,51 +7,28 @@
 struct fold {
 	struct flame_node *nodes;
 	size_t count, cap;
-	uint32_t *table; /* open addressing by parent and name: place + 1 */
-	size_t size;
+	struct hash_map places; /* by parent and name */
 };
-
-static size_t slot(const struct fold *f, uint32_t parent, uint32_t name)
-{
-	uint64_t h = ((uint64_t)parent << 32 | name) * 11400714819323198485u;
-
-	return (size_t)(h >> 32) & (f->size - 1);
-}
-
-static void grow_table(struct fold *f)
-{
-	f->size = f->size ? f->size * 2 : 1024;
-	free(f->table);
-	f->table = xcalloc(f->size, sizeof(*f->table));
-	for (size_t i = 0; i < f->count; i++) {
-		const struct flame_node *n = &f->nodes[i];
-		size_t at = slot(f, n->parent == i ? UINT32_MAX : n->parent, n->name);
-
-		while (f->table[at])
-			at = (at + 1) & (f->size - 1);
-		f->table[at] = (uint32_t)i + 1;
-	}
-}
 
 /* The node of this name below another, UINT32_MAX for roots. */
 static uint32_t node_of(struct fold *f, uint32_t parent, uint32_t name)
 {
-	if ((f->count + 1) * 2 > f->size)
-		grow_table(f);
-	size_t at = slot(f, parent, name);
-	for (; f->table[at]; at = (at + 1) & (f->size - 1)) {
-		const struct flame_node *n = &f->nodes[f->table[at] - 1];
-		bool root = n->parent == f->table[at] - 1;
+	uint64_t hash = hash_number((uint64_t)parent << 32 | name);
+
+	for (struct hash_slot *s = hash_map_first(&f->places, hash); s;
+	     s = hash_map_next(&f->places, s)) {
+		const struct flame_node *n = &f->nodes[s->value];
+		bool root = n->parent == s->value;
 
 		if (n->name == name && (root ? parent == UINT32_MAX : n->parent == parent))
-			return f->table[at] - 1;
+			return (uint32_t)s->value;
 	}
 	GROW(f->nodes, f->count, f->cap);
 	f->nodes[f->count] =
 		(struct flame_node){.parent = parent == UINT32_MAX ? (uint32_t)f->count : parent,
 				    .name = name,
 				    .depth = parent == UINT32_MAX ? 0 : f->nodes[parent].depth + 1};
-	f->table[at] = (uint32_t)f->count + 1;
+	hash_map_add(&f->places, hash, f->count);
 	return (uint32_t)f->count++;
 }
 
@@ -94,8 +69,8 @@ static void fold_processes(struct report_loading *l, struct fold *f)
 
 /* ---- the largest only ----------------------------------------------------------------------- */
 
-/* What a node and all below it are worth being shown: its largest part of any of the sums. It is
- * never more than its parent's. */
+/* The weight of a node and its descendants: its largest share of any of the sums. Never more than
+ * its parent's. */
 static double *worth(const struct fold *f)
 {
 	double *w = xcalloc(f->count, sizeof(*w)), cpu = 1, wall = 1, rss = 1, io = 1;
@@ -129,7 +104,7 @@ static int descending(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Which nodes stay; all below one that does not go with it. */
+/* Which nodes stay; descendants of dropped nodes are dropped. */
 static bool *choose(const struct fold *f)
 {
 	bool *keep = xcalloc(f->count + 1, sizeof(*keep));
@@ -171,7 +146,7 @@ static int by_parent(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Siblings side by side, the busiest first; roots are siblings below nothing. */
+/* Depth-first, siblings by CPU time; roots are siblings. */
 static void walk(struct report *r, const struct fold *f, struct sibling *all, size_t count)
 {
 	_cleanup_free_ uint32_t *first = xcalloc(f->count + 1, sizeof(*first)),
@@ -196,7 +171,7 @@ static void walk(struct report *r, const struct fold *f, struct sibling *all, si
 		to->parent = all[i].parent == UINT32_MAX ? (uint32_t)r->flame_count
 							 : place[all[i].parent];
 		r->flame_count++;
-		/* the sibling behind it takes its place, those below go first */
+		/* its next sibling takes its place, its children come first */
 		if (i + 1 < count && all[i + 1].parent == all[i].parent)
 			stack[top - 1] = i + 1;
 		else
@@ -224,5 +199,5 @@ void report_make_flame(struct report_loading *l)
 	if (count)
 		walk(l->r, &f, all, count);
 	free(f.nodes);
-	free(f.table);
+	hash_map_release(&f.places);
 }

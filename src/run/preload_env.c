@@ -1,4 +1,4 @@
-/* The environment that makes programs record, and files of other tools where they are wanted. */
+/* The environment of a recorded command, and the list of exporters. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -31,7 +31,7 @@ void free_strings(char **list)
 	free(list);
 }
 
-/* Seccomp filters that we are under ourselves: a container's, which the library may ignore. */
+/* Our own seccomp filters (a container's), which the library may ignore. */
 static uint64_t own_filters(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -60,11 +60,6 @@ char *preload_list(const char *library, bool with)
 	return strbuf_take(&list);
 }
 
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
-
 struct list {
 	char **items;
 	size_t count, cap;
@@ -79,14 +74,14 @@ static void add(void *list, const char *name, const char *value)
 	l->items[l->count] = NULL;
 }
 
-/* The library takes them as they are: a word without a colon is a key. */
+/* Warns about tags of the form KEY=VALUE: a word without a colon is a key. */
 static void warn_of_tags(const char *tags, struct strbuf *problems)
 {
 	_cleanup_value_ struct value *dict = tags_parse(tags, NULL);
 
 	for (size_t i = 0; i < value_pairs(dict); i++) {
 		const char *key = value_key(dict, i)->str.data;
-		_cleanup_free_ char *meant = tags_meant(key);
+		_cleanup_free_ char *meant = tags_suggestion(key);
 
 		if (meant && !strcmp(value_at(dict, i)->str.data, "1"))
 			strbuf_addf(problems, "tags: '%s' is a key without a value: write '%s'\n",
@@ -94,7 +89,7 @@ static void warn_of_tags(const char *tags, struct strbuf *problems)
 	}
 }
 
-/* The configured ones, else those that a variable of another tool lists. */
+/* The configured events, else those of a variable of another tool. */
 static const char *events_wanted(const struct config *c)
 {
 	const char *wanted = config_get(c, SETTING_EVENTS);
@@ -105,8 +100,8 @@ static const char *events_wanted(const struct config *c)
 	return wanted;
 }
 
-char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
-			     struct strbuf *problems)
+char **recording_environment(struct context *ctx, const struct job_directory *j,
+			     const struct run_file *r, struct strbuf *problems)
 {
 	_cleanup_free_ char *library = preload_library();
 	_cleanup_free_ char *preload = preload_list(library, true);
@@ -123,7 +118,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	if (j->path)
 		add(&l, "PLIMSOLL_JOBDIR", j->path);
 	add(&l, "PLIMSOLL_RUN", r->run);
-	_cleanup_free_ char *here = scheduler_context(lookup);
+	_cleanup_free_ char *here = scheduler_context(env_lookup);
 	_cleanup_free_ char *context = xasprintf("%s %s", j->id, here);
 	add(&l, "PLIMSOLL_CONTEXT", context);
 	warn_of_tags(config_get(c, SETTING_TAGS), problems);
@@ -131,7 +126,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
 	if (*config_get(c, SETTING_THREADS))
 		add(&l, "PLIMSOLL_THREADS", config_get(c, SETTING_THREADS));
-	/* set even when empty: it stands before other variables, whose bad events are out */
+	/* set even if empty: it overrides other variables, whose events may be invalid */
 	if (*wanted)
 		add(&l, "PLIMSOLL_EVENTS", events.buf);
 	if (filters) {
@@ -152,7 +147,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	return l.items;
 }
 
-int export_job(struct context *ctx, const struct jobdir *j)
+int export_job(struct context *ctx, const struct job_directory *j)
 {
 	int status = 0;
 

@@ -1,6 +1,6 @@
 /*
- * plimsoll run: a command with everything it starts, recorded. The command comes first: what goes
- * wrong with recording is said and never stops it, unless --error asks for that.
+ * `plimsoll run`: records a command and everything it starts. The command comes first: problems
+ * with recording are reported and never stop it, unless --error is given.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,120 +25,136 @@
 #include "sources/cgroup/cgroup.h"
 #include "store/import/import.h"
 #include "store/query.h"
-#include "views/job_facts.h"
+#include "views/jobs/job_details.h"
 #include "views/summary.h"
 
 struct running {
 	struct context *ctx;
 	const struct run_options *o;
 	char **argv;
-	struct jobdir job;
+	struct job_directory job;
 	enum job_origin origin;
-	bool began; /* the job is ours, made for this run */
-	struct runfile file;
-	struct value *facts;
+	bool began; /* this run created the job */
+	struct run_file file;
+	struct value *metadata;
 	struct value *meta; /* of the job at its end, where they could not be written */
 	struct value *warnings;
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
-	struct cgroup_memory memory; /* of our group, before */
-	struct sidecar sidecar;      /* samples the command where that was asked for */
+	struct cgroup_memory memory; /* of our cgroup, before */
+	struct sidecar sidecar;      /* samples the command, if requested */
 	struct run_guard guard;
 };
 
 /* ---- before --------------------------------------------------------------------------------- */
 
-/* Makes or joins the job, and a record file in it. -ESTALE: the job was removed meanwhile. */
-static int try_job(struct running *r)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const char *batch = batch_job_name();
-	const char *name = r->o->name ? r->o->name : batch ? batch : path_base(r->argv[0]);
-	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &r->origin);
-	if (e < 0)
-		return e;
-	/* otherwise they are left to start and stop, unless it is told to do both */
-	if (r->job.layout->run_is_job || r->o->auto_job) {
-		_cleanup_value_ struct value *meta = new_metadata(r->ctx, &r->job, name);
-
-		if (r->job.layout->run_is_job)
-			value_set(meta, "started_by_run", value_bool(true));
-		e = jobdir_create_meta(&r->job, meta);
-		if ((r->began = e == 0))
-			warn_of_own_disk(&r->job);
-		if (e == -EEXIST && !r->o->auto_job) {
-			job_join(r->ctx, &r->job, r->o->name);
-			e = 0;
-		}
-		if (e == -ENOENT)
-			return -ESTALE;
-		if (e < 0) {
-			log_error("cannot write the metadata of job %s in '%s': %s", r->job.id,
-				  r->job.path, strerror(-e));
-			return e;
-		}
-	}
-	jobdir_keep(&r->job);
-	_cleanup_close_ int hold = jobdir_hold(&r->job);
-	if (hold == -ESTALE)
-		return hold;
-	e = runfile_create(&r->file, &r->job, &why);
-	if (e < 0)
-		log_error("%s", why.buf);
-	return e;
-}
-
-/* Somebody may submit and remove what earlier runs left while this one begins. */
-static int prepare_job(struct running *r)
-{
-	int e = -ESTALE;
-
-	for (int i = 0; e == -ESTALE && i < JOB_TRIES; i++) {
-		jobdir_release(&r->job);
-		e = try_job(r);
-	}
-	if (e == -ESTALE)
-		log_error("cannot record into '%s': it is removed again and again", r->job.path);
-	return e;
-}
-
-static void begin_facts(struct running *r)
+static void begin_metadata(struct running *r)
 {
 	char host[65], boot[9];
 	const char *parent = getenv("PLIMSOLL_RUN"), *step = getenv("SLURM_STEP_ID");
 
 	this_host(host, sizeof(host), boot);
-	r->facts = value_new(VALUE_DICT);
-	value_set(r->facts, "run", value_str(r->file.run));
-	value_set(r->facts, "jobid", value_str(r->job.id));
-	value_set(r->facts, "host", value_str(host));
-	value_set(r->facts, "pid", value_int(getpid()));
-	value_set(r->facts, "command", facts_command(r->argv));
+	r->metadata = value_new(VALUE_DICT);
+	value_set(r->metadata, "run", value_str(r->file.run));
+	value_set(r->metadata, "jobid", value_str(r->job.id));
+	value_set(r->metadata, "host", value_str(host));
+	value_set(r->metadata, "pid", value_int(getpid()));
+	value_set(r->metadata, "command", metadata_command(r->argv));
 	if (parent && *parent)
-		value_set(r->facts, "parent", value_str(parent));
+		value_set(r->metadata, "parent", value_str(parent));
 	if (step && *step)
-		value_set(r->facts, "step", value_str(step));
-	facts_set_time(r->facts, "start", clock_realtime_us());
-	/* there from the start, so that a run that is killed has left its name */
-	(void)runfile_write_facts(&r->file, r->facts);
+		value_set(r->metadata, "step", value_str(step));
+	metadata_set_time(r->metadata, "start", clock_realtime_us());
+	/* written at the start, so that a killed run leaves it, and nobody removes its directory */
+	(void)run_file_write_metadata(&r->file, r->metadata);
+}
+
+/* `start` and `stop` write the metadata of other jobs. -EEXIST: this run joins the job. */
+static int create_job(struct running *r)
+{
+	const char *batch = batch_job_name();
+	const char *name = r->o->name ? r->o->name : batch ? batch : path_base(r->argv[0]);
+
+	if (!r->job.layout->run_is_job && !r->o->auto_job)
+		return 0;
+	_cleanup_value_ struct value *meta = new_metadata(r->ctx, &r->job, name);
+	if (r->job.layout->run_is_job)
+		value_set(meta, "started_by_run", value_bool(true));
+	int e = job_directory_create_meta(&r->job, meta);
+	r->began = e == 0;
+	if (e < 0 && (e != -EEXIST || r->o->auto_job) && job_directory_is_there(&r->job)) {
+		log_error("cannot write the metadata of job %s in '%s': %s", r->job.id, r->job.path,
+			  strerror(-e));
+		return -EIO;
+	}
+	return e;
+}
+
+/* Creates or joins the job, and creates the files of this run in it, all while nobody may remove
+ * it. -ESTALE: the job was removed meanwhile. */
+static int try_job(struct running *r)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &r->origin);
+	if (e < 0)
+		return e;
+	job_directory_keep(&r->job);
+	_cleanup_close_ int hold = job_directory_hold(&r->job);
+	if (hold == -ESTALE)
+		return hold;
+	e = create_job(r);
+	bool joins = e == -EEXIST;
+	if (e == 0 || joins)
+		e = run_file_make(&r->file, &r->job, NULL, ".rec", &why);
+	if (e == 0)
+		begin_metadata(r);
+	/* the lock may be missing */
+	if (!job_directory_is_there(&r->job))
+		return -ESTALE;
+	if (e < 0 && why.len)
+		log_error("%s", why.buf);
+	close_fd(&hold);
+	if (e == 0 && r->began)
+		warn_of_own_disk(&r->job);
+	else if (e == 0 && joins)
+		job_join(r->ctx, &r->job, r->o->name);
+	return e;
+}
+
+/* Another process may submit and remove the job while this run begins. */
+static int prepare_job(struct running *r)
+{
+	int e = -ESTALE;
+
+	for (int i = 0; e == -ESTALE && i < JOB_TRIES; i++) {
+		job_directory_release(&r->job);
+		run_file_release(&r->file);
+		value_free(r->metadata);
+		r->metadata = NULL;
+		e = try_job(r);
+	}
+	if (e == -ESTALE)
+		log_error("cannot record into '%s': it keeps being removed", r->job.path);
+	return e;
 }
 
 /* ---- after ---------------------------------------------------------------------------------- */
 
-/* Records of this run and of the runs that its processes started. */
-static int load_books(struct running *r, struct accounting *b)
+/* Loads the records of this run and of runs that its processes started. */
+static int load_accounting(struct running *r, struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char host[65], boot[9];
 	int fd = open(r->file.path, O_RDONLY | O_CLOEXEC);
 
 	accounting_init(b);
+	b->keep_threads = r->job.layout->run_is_job; /* submit_job() stores them */
 	this_host(host, sizeof(host), boot);
 	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
 	if (fd < 0)
 		return -errno;
 	int e = accounting_add(b, fd, path_base(r->file.path), host_dir);
-	_cleanup_value_ struct value *runs = jobdir_runs(&r->job);
+	_cleanup_value_ struct value *runs = job_directory_runs(&r->job);
 	for (size_t i = 0; i < runs->list.count && e == 0; i++) {
 		const char *parent = value_get_str(runs->list.items[i], "parent");
 		const char *run = value_get_str(runs->list.items[i], "run");
@@ -157,49 +173,33 @@ static int load_books(struct running *r, struct accounting *b)
 	return e;
 }
 
-/* The limit that our control group has, and processes that were killed for it meanwhile. */
-static void memory_facts(struct running *r)
+static void end_metadata(struct running *r, const struct run_summary *s)
 {
-	struct cgroup_memory now;
-	struct value *v = value_new(VALUE_DICT);
-
-	cgroup_memory_read("", &now);
-	if (now.limit)
-		value_set(v, "limit", value_int((int64_t)now.limit));
-	if (now.counted && r->memory.counted && now.oom_kills >= r->memory.oom_kills)
-		value_set(v, "oom_kills",
-			  value_int((int64_t)(now.oom_kills - r->memory.oom_kills)));
-	value_set(r->facts, "memory", v);
-}
-
-static void end_facts(struct running *r, const struct run_summary *s)
-{
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct value *books = NULL;
+	struct value *accounting = NULL;
 
-	facts_set_time(r->facts, "end", clock_realtime_us());
-	value_set(r->facts, "exitcode", value_int(s->exitcode));
+	metadata_set_time(r->metadata, "end", clock_realtime_us());
+	value_set(r->metadata, "exitcode", value_int(s->exitcode));
 	summary_json(s, &j);
-	if (value_from_json(j.out.buf, j.out.len, &books, &why) == 0)
-		value_set(r->facts, "books", books);
-	memory_facts(r);
-	int e = runfile_write_facts(&r->file, r->facts);
+	if (value_from_json(j.out.buf, j.out.len, &accounting, &why) == 0)
+		value_set(r->metadata, "books", accounting);
+	value_set(r->metadata, "memory", run_memory_metadata(&r->memory));
+	int e = run_file_write_metadata(&r->file, r->metadata);
 	if (e < 0)
-		log_warn("cannot write the facts of this run in '%s': %s", r->job.path,
+		log_warn("cannot write the metadata of this run in '%s': %s", r->job.path,
 			 strerror(-e));
 }
 
-/* A run that began its job also ends it; so does the last of several that share one. */
+/* Ends the job if a run began it. */
 static int end_job(struct running *r, int exitcode, const struct run_times *t)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
-	_cleanup_close_ int lock = jobdir_lock(&r->job);
 
 	if (!r->job.layout->run_is_job && !r->o->auto_job)
 		return 0;
-	int e = jobdir_read_meta(&r->job, &meta, NULL, &why);
+	int e = job_directory_read_meta(&r->job, &meta, NULL, &why);
 	if (e < 0)
 		return e;
 	/* `start` began it, `stop` ends it */
@@ -208,11 +208,12 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 	const struct value *before = value_get(meta, "exitcode");
 	if (before && before->kind == VALUE_INT && before->integer)
 		exitcode = (int)before->integer;
-	if (r->began && r->job.layout->run_is_job)
-		facts_set_time(meta, "start", t->begin_us);
+	/* the start names the part in the store, which may have it if another run has ended */
+	if (r->began && r->job.layout->run_is_job && !value_get(meta, "stop_us"))
+		metadata_set_time(meta, "start", t->begin_us);
 	r->job.layout->stop(meta, &r->ctx->config, run_job_end(meta, t), exitcode, NULL,
-			    environment_facts(&r->ctx->config, environ));
-	e = jobdir_write_meta(&r->job, meta, true);
+			    environment_metadata(&r->ctx->config, environ));
+	e = job_directory_write_meta(&r->job, meta, true);
 	if (e < 0) {
 		log_warn("cannot write the end of job %s in '%s': %s", r->job.id, r->job.path,
 			 strerror(-e));
@@ -221,15 +222,15 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 	return e;
 }
 
-/* Does this run say what there is to say, in lines for a person? */
+/* Does this run print messages? */
 static bool is_talking(const struct running *r)
 {
 	return !r->o->quiet && !r->ctx->personality->gives_no_hints && r->ctx->verbosity >= 0 &&
 	       !(r->o->json && !strcmp(r->o->json, "-"));
 }
 
-/* What bounded the job, from the store that has it. Nothing is said where that fails: the run
- * itself went well. */
+/* Prints the findings about the job from the store. Silent on failure, since the run itself
+ * succeeded. */
 static void show_verdict(struct running *r, struct store *s, int64_t job)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -242,7 +243,7 @@ static void show_verdict(struct running *r, struct store *s, int64_t job)
 	report_release(&report);
 }
 
-/* Processes that live on are part of the job: it is stored when they have ended. */
+/* Running processes are part of the job: stores it when they have ended. */
 static void submit_later(struct running *r, uint64_t running)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -250,23 +251,23 @@ static void submit_later(struct running *r, uint64_t running)
 
 	if (!is_talking(r) && later)
 		return;
-	strbuf_addf(
-		&text, "  store     %llu %s still; the job is stored when %s%s: plimsoll submit ",
-		(unsigned long long)running, plural(running, "process runs", "processes run"),
-		plural(running, "it has ended", "they have ended"), later ? ", or now by" : " by");
+	strbuf_addf(&text, "  store     %llu %s still running; %s: plimsoll submit ",
+		    (unsigned long long)running, plural(running, "process is", "processes are"),
+		    later ? "the job is stored when all have ended, or now with"
+			  : "store the job when all have ended");
 	text_add_shell(&text, r->job.path);
 	strbuf_addch(&text, '\n');
 	(void)!write(STDERR_FILENO, text.buf, text.len);
 }
 
-/* A run that is a job of its own goes into the store at once; a failure is told and changes
- * nothing. One that shall not, goes into one in memory, to be looked at. */
-static void submit_job(struct running *r, uint64_t running)
+/* Stores a run that is a job by itself; a failure is reported and changes nothing else. With
+ * --no-submit the job goes into a store in memory, for the findings. */
+static void submit_job(struct running *r, uint64_t running, struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	_cleanup_store_ struct store *s = NULL;
-	const struct import_options how = {.replace = true, .meta = r->meta};
+	const struct import_options how = {.replace = true, .meta = r->meta, .joined = b};
 	struct import_result in;
 
 	if (!r->job.layout->run_is_job)
@@ -276,12 +277,12 @@ static void submit_job(struct running *r, uint64_t running)
 			say_how_to_submit(&r->job, r->origin);
 		return;
 	}
-	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0) {
-		log_warn("the job stays in '%s' and is not in the store: %s", r->job.path,
-			 why.len ? why.buf : "its metadata are gone, somebody removed them");
+	if (job_directory_read_meta(&r->job, &meta, NULL, &why) < 0) {
+		log_warn("the job is not in the store, its records stay in '%s': %s", r->job.path,
+			 why.len ? why.buf : "its metadata was removed");
 		return;
 	}
-	/* what a run began has ended with it, also where that could not be written */
+	/* a job that a run began has ended with it, even if that could not be written */
 	if (!value_get(meta, "started_by_run") && (!value_get(meta, "stop_us") || !r->o->submit))
 		return;
 	if (running) {
@@ -294,14 +295,14 @@ static void submit_job(struct running *r, uint64_t running)
 			return;
 	} else if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
 		log_error(
-			"the job stays in '%s' and is not in the store; the status is that of the command",
+			"the job is not in the store, its records stay in '%s'; the exit status is that of the command",
 			r->job.path);
 		return;
 	}
 	int e = submit_input(r->ctx, &s, r->job.path, &how, &in, &why);
 	if (e < 0 && !r->o->no_submit)
 		log_error(
-			"the job is not in the store: %s; it stays in '%s', the status is that of the command",
+			"cannot store the job: %s; its records stay in '%s'; the exit status is that of the command",
 			why.buf, r->job.path);
 	int64_t job = in.job;
 	import_result_release(&in);
@@ -312,7 +313,7 @@ static void submit_job(struct running *r, uint64_t running)
 static void show(struct running *r, const struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	if (r->o->json) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -322,7 +323,7 @@ static void show(struct running *r, const struct run_summary *s, const struct ac
 		_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 		summary_json(s, &j);
-		if (!f || jsonw_write(&j, f) < 0 || fflush(f) != 0)
+		if (!f || json_write(&j, f) < 0 || fflush(f) != 0)
 			log_warn("cannot write the summary to '%s': %s", r->o->json,
 				 why.len  ? why.buf
 				 : fd < 0 ? strerror(-fd)
@@ -337,15 +338,16 @@ static void show(struct running *r, const struct run_summary *s, const struct ac
 static void warn_about_kernel(struct running *r, const struct supervise_result *res)
 {
 	if (res->write_error) {
-		_cleanup_free_ char *text = xasprintf("records could not all be written: %s",
-						      strerror(res->write_error));
+		_cleanup_free_ char *text =
+			xasprintf("cannot write all records: %s", strerror(res->write_error));
 
 		value_append(r->warnings, value_str(text));
 	} else if (res->cut) {
-		value_append(r->warnings,
-			     value_str("processes could not write all of their records: a limit on "
-				       "the size of files (ulimit -f), or no room; what they used "
-				       "may be in the figures of their parents"));
+		value_append(
+			r->warnings,
+			value_str("some processes could not write all of their records: the "
+				  "file size limit (ulimit -f) was reached or the disk is full; "
+				  "their usage may be in the figures of their parents"));
 	}
 	if (res->cnproc_reason)
 		log_info("not listening to the process connector: %s", res->cnproc_reason);
@@ -353,28 +355,27 @@ static void warn_about_kernel(struct running *r, const struct supervise_result *
 		log_info("not listening to taskstats: %s", res->taskstats_reason);
 }
 
-/* On disk at once: whoever asks a job to end often kills it a moment later. */
-static void command_told(void *user, int sig)
+/* Written at once, since a batch system kills the job soon after this signal. */
+static void asked_to_end(void *user, int sig)
 {
 	struct running *r = user;
-
-	struct value *cut = facts_cut_off(sig, r->origin == JOB_SCHEDULER);
+	struct value *cut = metadata_cut_off(sig, r->origin == JOB_SCHEDULER);
 
 	if (!cut)
 		return;
-	value_set(r->facts, "cut_off", cut);
-	(void)runfile_write_facts(&r->file, r->facts);
+	value_set(r->metadata, "cut_off", cut);
+	(void)run_file_write_metadata(&r->file, r->metadata);
 }
 
-/* A signal to everybody in the job may have ended the command before we had it. */
+/* A signal to all processes may have ended the command before we got it. */
 static void warn_if_cut_off(struct running *r, const struct supervise_result *res)
 {
 	int late = held_signal();
 	bool by_it = late && WIFSIGNALED(res->status) && WTERMSIG(res->status) == late;
 
-	if ((res->told || by_it) && !value_get(r->facts, "cut_off"))
-		command_told(r, res->told ? res->told : late);
-	_cleanup_free_ char *how = cut_off_text(value_get(r->facts, "cut_off"));
+	if ((res->end_signal || by_it) && !value_get(r->metadata, "cut_off"))
+		asked_to_end(r, res->end_signal ? res->end_signal : late);
+	_cleanup_free_ char *how = cut_off_text(value_get(r->metadata, "cut_off"));
 	_cleanup_free_ char *text = how ? xasprintf("the command was cut off: %s", how) : NULL;
 
 	if (text)
@@ -403,76 +404,69 @@ static void conclude(struct running *r, const struct supervise_result *res)
 
 	if (r->cgroup.len && cgroup_cpu_us(r->cgroup.buf, &after) && after > r->cgroup_before_us)
 		s.cgroup_cpu_us = after - r->cgroup_before_us;
-	int e = load_books(r, &b);
+	int e = load_accounting(r, &b);
 	if (e < 0)
 		log_warn("cannot read the records back: %s", strerror(-e));
 	accounting_sum(&b, &s.sums);
-	s.cpu_total_us += b.unwaited_us; /* which is in nobody's sum of children */
+	s.cpu_total_us += b.unwaited_us; /* not in anybody's sum of children */
 	uint64_t lack =
 		s.cpu_total_us > s.sums.itemised_us ? s.cpu_total_us - s.sums.itemised_us : 0;
 	if (s.sums.unseen_tail_us > lack)
 		s.sums.unseen_tail_us = lack;
 	s.running = s.sums.running > res->running ? s.sums.running : res->running;
-	s.cpu_total_known = !s.running; /* nobody has waited for those */
+	s.cpu_total_known = !s.running; /* running processes are not in it */
 	warn_about_kernel(r, res);
 	warn_if_cut_off(r, res);
 	summary_add_warnings(&s, &b);
-	end_facts(r, &s);
-	if (!s.running && jobdir_collect_ended(&r->job, &why) < 0)
+	/* together, so that nobody stores or removes the job in between */
+	_cleanup_close_ int lock = job_directory_lock(&r->job);
+	end_metadata(r, &s);
+	if (!s.running && job_directory_collect_ended(&r->job, &why) < 0)
 		log_warn("%s", why.buf);
 	struct run_times times = run_times(res, &b);
 	(void)end_job(r, s.exitcode, &times);
+	close_fd(&lock);
 	(void)export_job(r->ctx, &r->job);
 	show(r, &s, &b);
-	submit_job(r, s.running);
+	submit_job(r, s.running, e == 0 ? &b : NULL);
 	if (is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)
 		say_how_ranks_are_one();
 	accounting_release(&b);
 }
 
-/* A command that could not be started is no job: what was made for it goes. */
+/* Removes what was created for a command that could not be started. */
 static void undo(struct running *r)
 {
-	_cleanup_free_ char *facts = xasprintf("%s.json", r->file.run);
-	_cleanup_free_ char *records = xasprintf("%s.rec", r->file.run);
-	_cleanup_free_ char *curves = xasprintf("%s" SAMPLE_FILES_SUFFIX, r->file.run);
-	_cleanup_free_ char *host = xstrndup(r->file.path, strlen(r->file.path) - strlen(records));
+	static const char *const suffixes[] = {".json", ".rec", SAMPLE_FILES_SUFFIX};
+	_cleanup_free_ char *host =
+		xstrndup(r->file.path, strlen(r->file.path) - strlen(r->file.run) - strlen(".rec"));
 
 	(void)sidecar_end(&r->sidecar);
-	(void)unlinkat(r->file.dir, facts, 0);
-	(void)unlinkat(r->file.dir, records, 0);
-	(void)unlinkat(r->file.dir, curves, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		_cleanup_free_ char *name = xasprintf("%s%s", r->file.run, suffixes[i]);
+
+		(void)unlinkat(r->file.dir, name, 0);
+	}
 	if (!r->began)
 		return;
 	_cleanup_free_ char *meta = xasprintf("%s/job.json", r->job.path);
 	if (rmdir(host) == 0 && unlink(meta) == 0)
-		jobdir_remove_empty(&r->job);
-}
-
-/* A parent sees how the command ended, as if we were not there. */
-static int ends_by(const struct context *ctx, const struct supervise_result *res)
-{
-	if (res->error)
-		return 0;
-	int sig = WIFSIGNALED(res->status) ? WTERMSIG(res->status) : held_signal();
-
-	return ctx->personality->signal_is_status && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
+		job_directory_remove_empty(&r->job);
 }
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
 static void release(struct running *r)
 {
-	jobdir_release(&r->job);
-	runfile_release(&r->file);
-	value_free(r->facts);
+	job_directory_release(&r->job);
+	run_file_release(&r->file);
+	value_free(r->metadata);
 	value_free(r->meta);
 	value_free(r->warnings);
 	strbuf_release(&r->cgroup);
 }
 
-/* ---- curves beside the records ----------------------------------------------------------------
- */
+/* ---- sampling ------------------------------------------------------------------------------- */
 
 static void command_begun(void *user, pid_t command, uint64_t begin_ns)
 {
@@ -487,15 +481,14 @@ static void command_begun(void *user, pid_t command, uint64_t begin_ns)
 static void command_ending(void *user)
 {
 	struct running *r = user;
-	struct value *facts = sidecar_end(&r->sidecar);
+	struct value *sampling = sidecar_end(&r->sidecar);
 
 	hold_ending_signals();
-
-	if (facts)
-		value_set(r->facts, "sampling", facts);
+	if (sampling)
+		value_set(r->metadata, "sampling", sampling);
 }
 
-/* Samples go into a file beside the records, of the same name. */
+/* Samples go into a file of the same name beside the records. */
 static void prepare_sampling(struct running *r)
 {
 	char host[65], boot[9];
@@ -522,7 +515,7 @@ static void prepare_sampling(struct running *r)
 	sample_file_head_release(&head);
 	if (e < 0) {
 		_cleanup_free_ char *text =
-			xasprintf("the command is not sampled: %s", strerror(-e));
+			xasprintf("cannot sample the command: %s", strerror(-e));
 
 		warn_lines(text, r->warnings);
 	}
@@ -541,8 +534,8 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	struct running r = {.ctx = ctx,
 			    .o = o,
 			    .argv = argv,
-			    .job = JOBDIR_INIT,
-			    .file = RUNFILE_INIT,
+			    .job = JOB_DIRECTORY_INIT,
+			    .file = RUN_FILE_INIT,
 			    .cgroup = STRBUF_INIT,
 			    .sidecar = SIDECAR_INIT,
 			    .guard = {.argv = argv, .status = -1},
@@ -563,7 +556,6 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		return o->error || o->auto_job ? EXIT_FAILED : run_bare(argv);
 	}
 	run_guard_memory(&r.guard);
-	begin_facts(&r);
 	prepare_cgroup(&r);
 	prepare_sampling(&r);
 	char **ours = recording_environment(ctx, &r.job, &r.file, &problems);
@@ -579,7 +571,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		.drain_ns = o->wait ? o->wait_ns : drain_ns,
 		.begun = command_begun,
 		.ending = command_ending,
-		.told = command_told,
+		.asked_to_end = asked_to_end,
 		.user = &r,
 	};
 	supervise(&so, &res);
@@ -589,7 +581,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		undo(&r);
 	else
 		conclude(&r, &res);
-	ctx->end_by = ends_by(ctx, &res);
+	ctx->end_by = run_ends_by(ctx, &res);
 	supervise_result_release(&res);
 	free_strings(envp);
 	free_strings(ours);

@@ -1,4 +1,4 @@
-/* plimsoll run: whether there is a command, running it bare, and showing it instead. */
+/* `plimsoll run`: checks the command, runs it without recording, shows it with --dry-run. */
 #include "run/run_internal.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "core/text/text.h"
 #include "jobs/job_hosts.h"
 #include "jobs/metadata.h"
+#include "run/signal_relay.h"
 
 int command_error(const char *file)
 {
@@ -28,7 +29,7 @@ int command_error(const char *file)
 
 		if (access(at, X_OK) == 0)
 			return 0;
-		/* not because of a directory that may not be searched, as execvp has it */
+		/* as in execvp(), a directory that may not be searched does not count */
 		if (access(at, F_OK) == 0)
 			error = EACCES;
 	}
@@ -40,7 +41,7 @@ int say_spawn_error(char *const *argv, int error)
 	bool line = !argv[1] && strpbrk(argv[0], " |;&<>");
 
 	log_error("cannot run '%s': %s%s", argv[0], strerror(error),
-		  line ? "; a line for the shell is run by `sh -c 'LINE'`" : "");
+		  line ? "; use `sh -c 'LINE'` to run a shell command line" : "");
 	return shell_error_status(error);
 }
 
@@ -51,7 +52,7 @@ int run_bare(char **argv)
 	return say_spawn_error(argv, errno);
 }
 
-/* Nothing here allocates. What was recorded stays in its directory. */
+/* Does not allocate. The records stay in the job's directory. */
 static void without_memory(void *user)
 {
 	const struct run_guard *g = user;
@@ -108,13 +109,13 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 	if (parse_u64(argv[0], &number) == 0 && command_error(argv[0]))
 		return usage_error(
 			"run",
-			"run: -n is --dry-run and takes no number; the launcher takes it: "
+			"run: -n means --dry-run and takes no number; pass it to the launcher: "
 			"`plimsoll run -- mpirun -n %s COMMAND`",
 			argv[0]);
 	_cleanup_free_ char *id = job_identify(ctx, NULL);
 	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
-	struct jobdir j = {.id = id ? id : (char *)"JOB"};
-	_cleanup_free_ char *user = user_facts();
+	struct job_directory j = {.id = id ? id : (char *)"JOB"};
+	_cleanup_free_ char *user = effective_user();
 	const struct job_layout *l = job_layout(ctx);
 	size_t n = strlen(prefix);
 	while (n > 1 && prefix[n - 1] == '/')
@@ -124,7 +125,7 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 		       : xasprintf("%s%s%s/%s%s%s/HOST.BOOT/RUN.rec", prefix, l->of_user ? "/" : "",
 				   l->of_user ? user : "", j.id, l->records ? "/" : "",
 				   l->records ? l->records : "");
-	struct runfile f = {.run = (char *)"RUN", .path = path};
+	struct run_file f = {.run = (char *)"RUN", .path = path};
 
 	char **ours = recording_environment(ctx, &j, &f, &problems);
 	if (problems.len)
@@ -132,8 +133,8 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 	int status = print_dry(ours, argv);
 	if (ctx->verbosity >= 0 && !o->quiet)
 		log_warn(
-			"this shows what would be run; HOST.BOOT/RUN stands for what a run makes, so the "
-			"line by itself records nothing: leave out -n to record");
+			"this only shows the command line; HOST.BOOT/RUN is a placeholder, so running "
+			"the line records nothing; omit -n to record");
 	free_strings(ours);
 	return status;
 }
@@ -161,7 +162,7 @@ char **merge_environment(char *const *ours)
 	return merged;
 }
 
-void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
+void say_how_to_submit(const struct job_directory *job, enum job_origin origin)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	bool session = origin == JOB_SESSION;
@@ -169,7 +170,7 @@ void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
 	strbuf_addf(&text, "  store     not yet%s job ", session ? ": part of" : "; when");
 	text_add_printable(&text, job->id, strlen(job->id));
 	if (session) {
-		strbuf_addstr(&text, ", which `plimsoll stop; plimsoll submit` ends and stores");
+		strbuf_addstr(&text, "; `plimsoll stop; plimsoll submit` ends and stores it");
 	} else {
 		strbuf_addstr(&text, " is complete: plimsoll submit ");
 		text_add_shell(&text, job->path);
@@ -178,19 +179,14 @@ void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
 	(void)!write(STDERR_FILENO, text.buf, text.len);
 }
 
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
-
 void say_how_ranks_are_one(void)
 {
 	uint64_t rank, size;
 
-	if (!launcher_rank(lookup, &rank, &size) || rank || size < 2)
+	if (!launcher_rank(env_lookup, &rank, &size) || rank || size < 2)
 		return;
 	_cleanup_free_ char *text = xasprintf(
-		"  ranks     each of the %llu ranks is a job of its own; one job of all: plimsoll "
+		"  ranks     each of the %llu ranks is a separate job; to make them one job: plimsoll "
 		"run -- mpirun -n %llu COMMAND, or run -j NAME in each\n",
 		(unsigned long long)size, (unsigned long long)size);
 	(void)!write(STDERR_FILENO, text, strlen(text));
@@ -201,7 +197,7 @@ struct run_times run_times(const struct supervise_result *res, const struct acco
 	struct run_times t;
 	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
 
-	/* by the clock of its records, which may have been moved since */
+	/* the offset in the records: the wall clock may have been set since */
 	if (b->host_count == 1 && b->hosts[0].has_clock)
 		offset = b->hosts[0].real_minus_boot_us;
 	t.begin_us = (int64_t)(res->begin_ns / 1000) + offset;
@@ -217,7 +213,29 @@ int64_t run_job_end(const struct value *meta, const struct run_times *t)
 										  : t->end_us;
 }
 
-/* The library must be where we say, under a name that LD_PRELOAD can hold. */
+int run_ends_by(const struct context *ctx, const struct supervise_result *res)
+{
+	if (res->error)
+		return 0;
+	int sig = WIFSIGNALED(res->status) ? WTERMSIG(res->status) : held_signal();
+
+	return ctx->personality->signal_is_status && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
+}
+
+struct value *run_memory_metadata(const struct cgroup_memory *before)
+{
+	struct cgroup_memory now;
+	struct value *v = value_new(VALUE_DICT);
+
+	cgroup_memory_read("", &now);
+	if (now.limit)
+		value_set(v, "limit", value_int((int64_t)now.limit));
+	if (now.counted && before->counted && now.oom_kills >= before->oom_kills)
+		value_set(v, "oom_kills", value_int((int64_t)(now.oom_kills - before->oom_kills)));
+	return v;
+}
+
+/* LD_PRELOAD cannot contain a path with blanks or colons. */
 int check_library(void)
 {
 	_cleanup_free_ char *library = preload_library();
@@ -228,7 +246,7 @@ int check_library(void)
 		return -errno;
 	}
 	if (strpbrk(library, ": ")) {
-		log_error("'%s' cannot be preloaded: its path has a blank or a colon; install it "
+		log_error("cannot preload '%s': its path contains a blank or a colon; install it "
 			  "elsewhere",
 			  library);
 		return -EINVAL;

@@ -1,6 +1,5 @@
-/* Parts of `plimsoll run` that need no job; see run.c. */
-#ifndef PL_RUN_RUN_INTERNAL_H
-#define PL_RUN_RUN_INTERNAL_H
+/* Shared by the files of `plimsoll run`; see run.c. */
+#pragma once
 
 #include <sys/types.h>
 
@@ -8,48 +7,49 @@
 #include "records/accounting.h"
 #include "run/run.h"
 #include "run/supervisor.h"
+#include "sources/cgroup/cgroup.h"
 
-/* How often a job is opened that others remove meanwhile. */
+/* How often to open a job that others keep removing. */
 #define JOB_TRIES 10
-/* Is the library there, and can it be preloaded? Says what is wrong. */
+/* Checks that the library can be preloaded; logs the reason if not. 0 or a negative errno. */
 int check_library(void);
-/* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
+/* 0, or the errno (positive) for a command that cannot be found or executed. */
 int command_error(const char *file);
-/* Says it; the status that a shell would have. */
+/* Logs the error; returns the exit status of a shell. */
 int say_spawn_error(char *const *argv, int error);
-/* The command as it would have run without us; returns where it cannot be executed. */
+/* Executes the command without recording; returns only on failure, with the exit status. */
 int run_bare(char **argv);
 /*
- * When memory runs out, the command does not suffer: before its start it is executed bare, while it
- * runs we wait for it, and the status is always its own.
+ * When memory runs out, the command must not suffer: before its start it is executed without
+ * recording, later we only wait for it. The exit status is always the command's.
  */
 struct run_guard {
 	char **argv;
 	pid_t command; /* 0 before it has started */
-	int status;    /* its own, as a shell has it; -1 before its end */
+	int status;    /* its exit status; -1 before its end */
 };
 void run_guard_memory(struct run_guard *g);
-/* What would be done, without making anything. */
+/* Shows what a run would do. */
 int dry_run(struct context *ctx, const struct run_options *o, char **argv);
 
-/* The program's environment: ours, with these variables in place of older ones; freed by
- * free_strings(). */
+/* Our environment with these variables replaced; freed by free_strings(). */
 char **merge_environment(char *const *ours);
-/* Others may join a job that has an id of its own: it goes into the store when they say so. */
-void say_how_to_submit(const struct jobdir *job, enum job_origin origin);
-/* A launcher without a batch system starts runs that do not know of each other: the first of them
- * says so. */
+/* Explains how to store a job that other runs may join. */
+void say_how_to_submit(const struct job_directory *job, enum job_origin origin);
+/* A launcher outside of a batch system starts separate runs: the first one explains how to make
+ * them one job. */
 void say_how_ranks_are_one(void);
-/* Puts a job into the store when the last of its processes has ended, without anybody waiting for
- * that; false where it cannot be arranged. */
-bool store_when_ended(struct context *ctx, const struct jobdir *job);
-/* When the command ran, by the wall clock: what the summary shows and the store keeps is the same.
+/* Stores a job in the background when its last process has ended; false: cannot fork. */
+bool store_when_ended(struct context *ctx, const struct job_directory *job);
+/* Begin and end of the command by the wall clock, for the summary and the store.
  */
 struct run_times {
 	int64_t begin_us, end_us;
 };
 struct run_times run_times(const struct supervise_result *res, const struct accounting *b);
-/* A job of several runs ends with the last of them. */
+/* The signal that ends us, so that a parent sees how the command ended; 0: none. */
+int run_ends_by(const struct context *ctx, const struct supervise_result *res);
+/* The memory limit of our cgroup, and the processes that were killed for it. */
+struct value *run_memory_metadata(const struct cgroup_memory *before);
+/* The end of the job: that of its last run. */
 int64_t run_job_end(const struct value *meta, const struct run_times *t);
-
-#endif

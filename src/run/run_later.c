@@ -1,8 +1,7 @@
 /*
- * A run that leaves processes behind: its job goes into the store when the last of them has ended.
- * A process of ours waits for that, in a session of its own and without anybody's descriptors, so
- * that neither a terminal nor a pipe waits for it. When it is killed, the job stays in its
- * directory.
+ * Stores the job of a run whose processes are still running when the last of them has ended. A
+ * background process waits for that, in its own session and without inherited descriptors, so that
+ * no terminal or pipe waits for it. If it is killed, the job stays in its directory.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,11 +18,11 @@
 #define LOOK_FIRST_MS 100
 #define LOOK_LAST_MS 5000
 
-static void wait_for_last(const struct jobdir *job)
+static void wait_for_last(const struct job_directory *job)
 {
 	long ms = LOOK_FIRST_MS;
 
-	while (jobdir_running(job, true, NULL)) {
+	while (job_directory_running(job, true, NULL)) {
 		struct timespec t = {ms / 1000, ms % 1000 * 1000000};
 
 		nanosleep(&t, NULL);
@@ -31,7 +30,7 @@ static void wait_for_last(const struct jobdir *job)
 	}
 }
 
-/* Signals that the run kept for its own end are not kept here. */
+/* Resets the signals that the run holds back at its end. */
 static void leave_everybody(void)
 {
 	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
@@ -45,14 +44,14 @@ static void leave_everybody(void)
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
-static void store_job(struct context *ctx, const struct jobdir *job)
+static void store_job(struct context *ctx, const struct job_directory *job)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
 	const struct import_options how = {.replace = true};
 	struct import_result in;
 
-	(void)jobdir_collect(job, &why);
+	(void)job_directory_collect(job, &why);
 	strbuf_reset(&why);
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return;
@@ -60,13 +59,13 @@ static void store_job(struct context *ctx, const struct jobdir *job)
 	import_result_release(&in);
 }
 
-bool store_when_ended(struct context *ctx, const struct jobdir *job)
+bool store_when_ended(struct context *ctx, const struct job_directory *job)
 {
 	pid_t pid = fork();
 
 	if (pid < 0)
 		return false;
-	if (pid > 0) { /* the one between, which leaves at once */
+	if (pid > 0) { /* the intermediate process, which exits at once */
 		(void)waitpid(pid, NULL, 0);
 		return true;
 	}
@@ -74,8 +73,8 @@ bool store_when_ended(struct context *ctx, const struct jobdir *job)
 	if (fork() != 0)
 		_exit(0);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct jobdir own = JOBDIR_INIT; /* the run's descriptors are closed */
-	if (jobdir_open_path(&own, &ctx->config, job->path, job->id, false, &why) == 0) {
+	struct job_directory own = JOB_DIRECTORY_INIT; /* our descriptors are closed */
+	if (job_directory_open_path(&own, &ctx->config, job->path, job->id, false, &why) == 0) {
 		wait_for_last(&own);
 		store_job(ctx, &own);
 	}

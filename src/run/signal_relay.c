@@ -1,12 +1,10 @@
 /*
- * Passing signals on; see signal_relay.h. All signals are blocked and taken one by one: none has
- * its default effect on us, and none is lost between two looks. libc hides two signals of its own
- * from its functions for masks, so the masks here are the kernel's.
+ * Passes signals on; see signal_relay.h. All signals are blocked and handled one by one, so that
+ * none has its default effect and none is lost. The masks are the kernel's, since libc's functions
+ * hide two signals.
  */
 #include "run/signal_relay.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,10 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 
-/* How long the command has to take up a SIGCONT that went to its whole group. */
+/* How long the command has to react to a SIGCONT to its group. */
 #define CONTINUE_TRIES 20
 #define CONTINUE_STEP_NS 500000
 #define WAKER_FIRST_NS 10000000
@@ -33,7 +30,7 @@ static void set_mask(uint64_t mask, uint64_t *ret_old)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, ret_old, sizeof(mask));
 }
 
-/* One of these that is pending; -1 without. */
+/* Takes a pending signal of the set; -1: none. */
 static int take(uint64_t set, siginfo_t *info)
 {
 	const struct timespec zero = {0, 0};
@@ -57,7 +54,7 @@ void relay_open(struct relay *r)
 
 	*r = (struct relay){.fd = -1};
 	set_mask(all, &r->mask);
-	/* whoever ignores SIGCHLD has no children to wait for */
+	/* with SIGCHLD ignored, children cannot be waited for */
 	sigaction(SIGCHLD, &plain, &r->child);
 	r->fd = (int)syscall(SYS_signalfd4, -1, &all, sizeof(all), SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -77,27 +74,16 @@ void relay_close(struct relay *r)
 
 /* ---- passing on ------------------------------------------------------------------------------ */
 
-static bool read_stat(pid_t pid, struct strbuf *text, struct proc_stat *st)
-{
-	char path[64];
-
-	strbuf_reset(text);
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return fs_read(AT_FDCWD, path, 4096, text) == 0 &&
-	       proc_parse_stat(text->buf, text->len, st) && st->last >= STAT_PPID;
-}
-
-/* Is it one of the command's own processes? Orphans of theirs are our children. */
+/* Is it a process of the command? Orphans are our children. */
 static bool is_ours(pid_t pid)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct proc_stat st;
+	struct process_stat stat;
 	pid_t self = getpid();
 
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-		if (!read_stat(pid, &text, &st))
+		if (!process_stat_read("", pid, &stat))
 			return false;
-		pid = (pid_t)st.f[STAT_PPID];
+		pid = (pid_t)stat.st.f[STAT_PPID];
 		if (pid == self)
 			return true;
 	}
@@ -105,10 +91,9 @@ static bool is_ours(pid_t pid)
 }
 
 /*
- * Signals that did not come to us alone are not passed on, the command has them already. The
- * terminal sends its own to the whole foreground group; what a process of the command sends us, it
- * sends to its group or to everybody. A hangup comes to the leader of the session, which the
- * command would be in our place. Timers run on over exec: they were meant for the command.
+ * Is a signal passed on? Not if the command got it, too: the terminal signals the whole foreground
+ * group, and a process of the command signals its group or everybody. A hangup goes to the session
+ * leader, which the command would be without us. Timers survive exec: they are the command's.
  */
 static bool goes_on(const struct relay *r, const siginfo_t *si)
 {
@@ -118,14 +103,14 @@ static bool goes_on(const struct relay *r, const siginfo_t *si)
 		return sig == SIGALRM || sig == SIGPROF || sig == SIGVTALRM ||
 		       ((sig == SIGHUP || sig == SIGCONT) && getsid(0) == getpid());
 	if (si->si_code > 0)
-		return false; /* of a descriptor or a child of our own */
-	/* our own writing to a pipe that nobody reads, or over the limit of a file's size */
+		return false; /* from one of our descriptors or children */
+	/* caused by our own write to a closed pipe or beyond the file size limit */
 	if (si->si_pid == getpid() || (si->si_pid && si->si_pid == r->waker))
 		return false;
 	return !si->si_pid || !is_ours(si->si_pid);
 }
 
-/* A value that was queued with the signal goes with it, and the sender's name. */
+/* Passes on a queued value and the sender, too. */
 static void pass(const struct relay *r, const siginfo_t *si)
 {
 	if (si->si_code != SI_QUEUE ||
@@ -133,8 +118,7 @@ static void pass(const struct relay *r, const siginfo_t *si)
 		(void)kill(r->command, si->si_signo);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void end_by_signal(int sig)
 {
@@ -151,7 +135,7 @@ static volatile sig_atomic_t held;
 
 static void on_signal(int sig)
 {
-	static const char text[] = "plimsoll: the job is being stored; once more leaves it in its "
+	static const char text[] = "plimsoll: storing the job; press again to leave it in its "
 				   "directory\n";
 
 	if (held)
@@ -178,7 +162,7 @@ int held_signal(void)
 	return held;
 }
 
-/* The command has ended, and this came before the handlers have their turn: as if they had it. */
+/* Calls the handler for a signal that came before the handlers were active. */
 static void hold(int sig)
 {
 	struct sigaction now;
@@ -202,7 +186,7 @@ bool relay_take(struct relay *r, bool ended)
 	while (take(~0ull, &si) > 0) {
 		child |= si.si_signo == SIGCHLD;
 		if (asks_to_end(si.si_signo) && si.si_pid != getpid()) {
-			r->told = si.si_signo;
+			r->end_signal = si.si_signo;
 			if (ended)
 				hold(si.si_signo);
 		}
@@ -216,14 +200,13 @@ bool relay_take(struct relay *r, bool ended)
 
 static bool is_stopped(pid_t pid)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct proc_stat st;
+	struct process_stat stat;
 
-	return read_stat(pid, &text, &st) && st.f[STAT_STATE] == 'T';
+	return process_stat_read("", pid, &stat) && stat.st.f[STAT_STATE] == 'T';
 }
 
-/* Somebody may continue the command alone, and we would sleep for ever: this child of ours looks.
- * It is in a session of its own, out of reach of what is sent to our group. */
+/* If only the command is continued, we would sleep forever: this child watches it. It has its own
+ * session, so that signals to our group do not reach it. */
 static void wake_when_continued(pid_t run, pid_t command)
 {
 	long pause_ns = WAKER_FIRST_NS;
@@ -241,7 +224,7 @@ static void wake_when_continued(pid_t run, pid_t command)
 	_exit(0);
 }
 
-/* Its last report, as the parent of a command that was stopped or continued has it. */
+/* The signal that stopped the command; 0: it is not stopped. */
 static int stop_signal(pid_t command)
 {
 	siginfo_t info = {0};
@@ -252,7 +235,7 @@ static int stop_signal(pid_t command)
 	return info.si_status;
 }
 
-/* Has it been continued since, or even stopped again, or has it ended? */
+/* Has it been continued, stopped again, or ended? */
 static bool has_news(pid_t command)
 {
 	siginfo_t info = {0};
@@ -262,7 +245,7 @@ static bool has_news(pid_t command)
 	       info.si_pid == command;
 }
 
-/* Stops us by this signal. False when that had no effect, as in a group that no shell looks after.
+/* Stops us by this signal. False: no effect, as in an orphaned process group.
  */
 static bool stop_by(int sig)
 {
@@ -277,7 +260,7 @@ static bool stop_by(int sig)
 	set_mask(mask, NULL);
 	if (sig != SIGSTOP)
 		sigaction(sig, &before, NULL);
-	/* what continued us is blocked, and so it waits here */
+	/* the SIGCONT is blocked and pending */
 	return take(BIT(SIGCONT), NULL) == SIGCONT;
 }
 
@@ -315,7 +298,7 @@ bool relay_follow_stop(struct relay *r)
 	return true;
 }
 
-/* A handler, unlike SIG_IGN, is not handed on to what is executed. */
+/* Unlike SIG_IGN, a handler is not inherited over exec. */
 static void nothing(int sig)
 {
 	(void)sig;

@@ -1,10 +1,8 @@
 /*
- * The signals of `run`: every one that somebody sends us goes on to the command, and what the
- * command does under job control we do after it. A shell that started us sees what it would see
- * of the command alone.
+ * Signals of `run`: passes signals on to the command, and stops and continues with it under job
+ * control. A shell sees the same as with the command alone.
  */
-#ifndef PL_RUN_SIGNAL_RELAY_H
-#define PL_RUN_SIGNAL_RELAY_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -13,42 +11,40 @@
 #include "core/util.h"
 
 struct relay {
-	int fd;        /* can be read when a signal has come; -1: none was free, look often */
-	uint64_t mask; /* what was blocked before us */
-	struct sigaction child; /* what SIGCHLD did before us */
+	int fd;                 /* signalfd; -1: not available, poll */
+	uint64_t mask;          /* signal mask before us */
+	struct sigaction child; /* action of SIGCHLD before us */
 	pid_t command;          /* 0: not started */
-	int told;               /* the last signal from outside that asks a program to end; 0 */
-	int waker;              /* pid of the last helper that waited while we were stopped; 0 */
-	uint64_t waker_cpu_us;  /* what all of them used, part of our children's usage */
+	int end_signal;         /* the last signal from outside that asks to end; 0: none */
+	int waker; /* pid of the last helper that waited while we were stopped; 0: none */
+	uint64_t waker_cpu_us; /* CPU time of all helpers, part of our children's */
 };
 
-/* Takes over all signals. Those sent from here on wait for relay_take(). */
+/* Blocks all signals; relay_take() handles them. */
 void relay_open(struct relay *r);
-/* In a child, before it executes: as it would be without us. Async-signal-safe. */
+/* Restores the signals in a child before exec. Async-signal-safe. */
 void relay_restore(const struct relay *r);
-/* Gives the signals back. */
+/* Restores the signals. */
 void relay_close(struct relay *r);
 
-/* Passes on what has come; ended: there is nobody left to pass it to. True when a child changed. */
+/* Handles pending signals and passes them on, unless the command has ended. True: a child changed
+ * its state. */
 bool relay_take(struct relay *r, bool ended);
-/* Where the command has stopped, stops us by the same signal; returns when we both go on. True when
- * that happened: r->waker is a child that is not the command's. */
+/* If the command has stopped, stops us by the same signal, and returns when both go on. True: that
+ * happened, and r->waker was a child that is not the command's. */
 bool relay_follow_stop(struct relay *r);
 
 /*
- * From here on the first INT, QUIT, TERM or HUP does not end us, only the second: an impatient ^C
- * shall not cost the record of a command that has ended. held_signal() is the one that came, or 0.
+ * From here on only the second INT, QUIT, TERM or HUP ends us, so that ^C does not lose the records
+ * of a command that has ended. held_signal(): the first one, or 0.
  */
 void hold_ending_signals(void);
 int held_signal(void);
 
-/* A reader of our words that goes away is no reason to end. Programs that we execute keep SIGPIPE
- * as it was. */
+/* SIGPIPE does not end us. Programs that we execute keep its action. */
 void outlive_readers(void);
-/* The same of a file that may not grow (RLIMIT_FSIZE): that is an error of write(). */
+/* The same for SIGXFSZ (RLIMIT_FSIZE): write() fails instead. */
 void outlive_file_limits(void);
 
-/* Ends this process by the signal, without a core file; returns only where that is impossible. */
+/* Ends this process by the signal, without a core file; returns only if that is impossible. */
 void end_by_signal(int sig);
-
-#endif

@@ -1,5 +1,5 @@
-/* Where `stage` puts a job; see stage_place.h. */
-#include "cmd/record/stage_place.h"
+/* See stage_place.h. */
+#include "run/stage_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ void stage_place_release(struct stage_place *p)
 	*p = (struct stage_place)STAGE_PLACE_INIT;
 }
 
-/* Is this directory the job's own, or below it? */
+/* Is this directory the job directory, or below it? */
 static bool inside(int dir, const char *job)
 {
 	_cleanup_free_ char *here = fs_path_of(dir);
@@ -27,7 +27,7 @@ static bool inside(int dir, const char *job)
 	return !here || (!strncmp(here, job, n) && (!here[n] || here[n] == '/'));
 }
 
-/* "DIR/x.tgz" where DIR is there: the name of the archive itself. */
+/* "DIR/x.tgz" where DIR exists: the name of the archive itself. */
 static int open_parent(struct stage_place *p, const char *dest, struct strbuf *why)
 {
 	const char *base = path_base(dest);
@@ -47,10 +47,8 @@ int stage_place_open(struct stage_place *p, const char *dest, const char *name, 
 
 	*p = (struct stage_place)STAGE_PLACE_INIT;
 	bool there = stat(dest, &st) == 0;
-	if (there && !S_ISDIR(st.st_mode)) {
-		strbuf_addf(why, "'%s' is there and is no directory", dest);
-		return -EEXIST;
-	}
+	if (there && !S_ISDIR(st.st_mode))
+		return strbuf_fail(why, -EEXIST, "'%s' exists and is not a directory", dest);
 	if (!there && fs_archive_suffix(dest) && fs_archive_suffix(name)) {
 		r = open_parent(p, dest, why);
 	} else {
@@ -60,8 +58,7 @@ int stage_place_open(struct stage_place *p, const char *dest, const char *name, 
 		r = p->dir < 0 ? p->dir : 0;
 	}
 	if (r == 0 && inside(p->dir, job)) {
-		strbuf_addf(why, "'%s' is inside of the job's own directory, which is removed",
-			    dest);
+		strbuf_addf(why, "'%s' is inside the job directory, which will be removed", dest);
 		r = -EINVAL;
 	}
 	return r;
@@ -79,8 +76,7 @@ int stage_place_create(struct stage_place *p, struct strbuf *why)
 	if (p->fd >= 0)
 		return 0;
 	int e = -errno;
-	strbuf_addf(why, "cannot make a file in '%s': %s", p->path, strerror(-e));
-	return e;
+	return strbuf_fail(why, e, "cannot create a file in '%s': %s", p->path, strerror(-e));
 }
 
 static char *path_in(const struct stage_place *p, const char *name)
@@ -110,10 +106,9 @@ int stage_place_publish(struct stage_place *p, char **ret_path, struct strbuf *w
 		r = give_name(p, &name);
 	if (r == 0)
 		r = fs_sync_dir(p->dir);
-	if (r < 0) {
-		strbuf_addf(why, "cannot put '%s' into '%s': %s", p->name, p->path, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r, "cannot put '%s' into '%s': %s", p->name, p->path,
+				   strerror(-r));
 	*ret_path = path_in(p, name);
 	free(p->aside);
 	p->aside = NULL;

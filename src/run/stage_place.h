@@ -1,19 +1,18 @@
 /*
- * Where `stage` puts a job: a directory, made when it is missing, or the name of an archive that is
- * free. What is there is never written over.
+ * Destination of `stage`: a directory, created if needed, or the unused name of an archive.
+ * Existing files are never overwritten.
  */
-#ifndef PL_CMD_RECORD_STAGE_PLACE_H
-#define PL_CMD_RECORD_STAGE_PLACE_H
+#pragma once
 
 #include "core/strbuf.h"
 
 struct stage_place {
 	int dir;     /* the directory */
-	char *path;  /* its path, as it was given */
-	char *name;  /* what is to be put there */
-	bool exact;  /* under this name only: it was given */
-	int fd;      /* the file that is being written, or -1 */
-	char *aside; /* its name until it is whole; NULL: it has none */
+	char *path;  /* its path, as given */
+	char *name;  /* of the file to put there */
+	bool exact;  /* the user gave the name: do not add a number */
+	int fd;      /* the file being written, or -1 */
+	char *aside; /* its temporary name; NULL: it has none */
 };
 #define STAGE_PLACE_INIT            \
 	{                           \
@@ -22,20 +21,17 @@ struct stage_place {
 void stage_place_release(struct stage_place *p);
 #define _cleanup_place_ _cleanup_(stage_place_release)
 
-/* Opens the destination for something of this name. job: the directory that will be removed, which
- * must not hold the destination. */
+/* Opens the destination for a file of this name. job is the directory to be removed later, which
+ * must not contain the destination. */
 int stage_place_open(struct stage_place *p, const char *dest, const char *name, const char *job,
 		     struct strbuf *why);
-/* A new file there that nobody sees yet; its descriptor is p->fd. */
+/* Creates an invisible file there, with descriptor p->fd. */
 int stage_place_create(struct stage_place *p, struct strbuf *why);
-/* The file is whole: it is on the disk under a name that was free when this returns 0. *ret_path is
- * the caller's. */
+/* Syncs the complete file and gives it an unused name. The caller frees *ret_path. */
 int stage_place_publish(struct stage_place *p, char **ret_path, struct strbuf *why);
-/* Forgets a file that is not whole. */
+/* Removes an incomplete file. */
 void stage_place_abandon(struct stage_place *p);
-/* Moves a directory there instead. -EXDEV: it is on another filesystem. */
+/* Moves a directory there instead. -EXDEV: on another filesystem. */
 int stage_place_move(struct stage_place *p, const char *from, char **ret_path, struct strbuf *why);
-/* A name that is free now, for a command that writes there itself; the caller's. */
+/* A currently unused path, for a command that writes there itself. The caller frees it. */
 char *stage_place_free_name(const struct stage_place *p);
-
-#endif

@@ -17,25 +17,25 @@
 #include "run/process_tracker.h"
 #include "run/signal_relay.h"
 
-/* Kernel events are read in batches: waking up for each would take CPU from the job. */
+/* Kernel events are read in batches, to take less CPU time from the job. */
 #define BATCH_NS 5000000ull
 #define BUSY_BATCH_NS 500000ull
 #define BUSY_EVENTS 64
-/* How long to wait for exit events of processes that are known to be gone. */
+/* How long to wait for exit events of processes that are gone. */
 #define LAST_EVENTS_NS 50000000ull
-/* Where no descriptor was free to be woken by a signal. */
+/* Poll interval without a signalfd. */
 #define LOOK_MS 20
 
 struct supervisor {
 	const struct supervise_options *o;
 	struct supervise_result *r;
-	struct process_tracker lineage;
+	struct process_tracker tracker;
 	struct record_writer writer;
 	struct relay relay;
 	pid_t command;
 	bool ended, childless; /* the command; all descendants */
 	uint64_t next_drain_ns, next_peek_ns;
-	uint64_t before_us; /* CPU of children that were not of the command */
+	uint64_t before_us; /* CPU time of earlier children */
 };
 
 int supervise_status(const struct supervise_result *r)
@@ -76,9 +76,9 @@ static bool read_proc(pid_t pid, const char *name, char *buf, size_t size, size_
 }
 
 /*
- * All CPU time of a process that has ended, and what the scheduler kept for its first thread. That
- * of other threads is gone: returns whether there were none. One that is just ending may still
- * count, so that two figures that differ are read again.
+ * CPU time of a zombie, and scheduler statistics of its first thread; those of other threads are
+ * gone. True: there was only one thread. A process that is just ending may still count, so two
+ * values that differ are read again.
  */
 static bool read_times(pid_t pid, uint64_t *ret_cpu_ns, struct proc_schedstat *ret)
 {
@@ -101,18 +101,12 @@ static bool read_times(pid_t pid, uint64_t *ret_cpu_ns, struct proc_schedstat *r
 }
 
 /*
- * I/O of the process itself. Its account includes children that it waited for, that of its first
- * thread does not; of a process that had both children and threads neither is right.
+ * I/O of a process. Its io file includes children that it waited for, that of its first thread does
+ * not; of a process with children and threads neither is right.
  */
 static void put_io(struct record_writer *w, pid_t pid, bool parent, bool alone)
 {
-	static const enum metric_id ids[7] = {METRIC_RCHAR,
-					      METRIC_WCHAR,
-					      METRIC_SYSCR,
-					      METRIC_SYSCW,
-					      METRIC_READ_BYTES,
-					      METRIC_WRITE_BYTES,
-					      METRIC_CANCELLED_WRITE_BYTES};
+	static const enum metric_id ids[7] = {IO_METRICS};
 	char name[64] = "io", buf[1024];
 	struct proc_io io;
 	size_t n;
@@ -127,7 +121,7 @@ static void put_io(struct record_writer *w, pid_t pid, bool parent, bool alone)
 			record_writer_u64(w, ids[i], io.v[i]);
 }
 
-/* A zombie still shows its final counters: the only account of I/O for programs without us. */
+/* The final counters of a zombie: the only source of I/O for programs without the library. */
 static void put_zombie(struct supervisor *s, pid_t pid)
 {
 	struct record_writer *w = &s->writer;
@@ -141,7 +135,7 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 		record_writer_text(w, METRIC_COMM, st.comm, st.comm_len);
 		if (st.last >= STAT_STARTTIME)
 			record_writer_u64(w, METRIC_STARTTIME, clock_start_us(&st));
-		if (st.last >= STAT_CSTIME) { /* what it waited for, in ticks */
+		if (st.last >= STAT_CSTIME) { /* of its children, in ticks */
 			record_writer_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
 			record_writer_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);
 		}
@@ -169,12 +163,7 @@ static uint64_t tv_us(const struct timeval *tv)
 
 static void put_usage(struct record_writer *w, int status, const struct rusage *ru)
 {
-	if (WIFSIGNALED(status)) {
-		record_writer_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
-		record_writer_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
-	} else {
-		record_writer_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
-	}
+	record_writer_status(w, status);
 	record_writer_u64(w, METRIC_USERTIME, tv_us(&ru->ru_utime));
 	record_writer_u64(w, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
 	record_writer_u64(w, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
@@ -186,7 +175,7 @@ static void put_usage(struct record_writer *w, int status, const struct rusage *
 	record_writer_u64(w, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
 }
 
-/* Takes every child that has ended; notes when there is none left at all. */
+/* Waits for every child that has ended; notes when none is left. */
 static void reap(struct supervisor *s)
 {
 	for (;;) {
@@ -205,9 +194,9 @@ static void reap(struct supervisor *s)
 		record_writer_begin(&s->writer);
 		record_writer_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
 		record_writer_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
-		record_writer_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
+		record_writer_u64(&s->writer, METRIC_PROCDEV, s->tracker.procdev);
 		record_writer_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
-		if (!s->lineage.blind)
+		if (!s->tracker.blind)
 			put_zombie(s, info.si_pid);
 		if (wait4(info.si_pid, &status, 0, &ru) != info.si_pid)
 			continue;
@@ -226,39 +215,39 @@ static void reap(struct supervisor *s)
 static void drain(struct supervisor *s)
 {
 	uint64_t now = clock_boottime_ns();
-	size_t events = process_tracker_drain(&s->lineage, &s->writer);
+	size_t events = process_tracker_drain(&s->tracker, &s->writer);
 
 	s->next_drain_ns =
-		now + (events > BUSY_EVENTS || s->lineage.lossy ? BUSY_BATCH_NS : BATCH_NS);
+		now + (events > BUSY_EVENTS || s->tracker.lossy ? BUSY_BATCH_NS : BATCH_NS);
 	if (!s->next_peek_ns || now >= s->next_peek_ns)
-		s->next_peek_ns = process_tracker_peek(&s->lineage, &s->writer);
+		s->next_peek_ns = process_tracker_peek(&s->tracker, &s->writer);
 	flush(s);
 }
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
-/* The helper that watches while we are stopped is no process of the command's. */
+/* The helper that waits while we are stopped is not part of the command. */
 static void follow_stop(struct supervisor *s)
 {
 	if (!relay_follow_stop(&s->relay))
 		return;
-	s->lineage.apart = s->relay.waker;
+	s->tracker.apart = s->relay.waker;
 	s->next_drain_ns = s->next_peek_ns = 0;
-	if (process_tracker_has_events(&s->lineage))
+	if (process_tracker_has_events(&s->tracker))
 		drain(s);
 }
 
 static void take_signals(struct supervisor *s)
 {
-	int told = s->relay.told;
+	int before = s->relay.end_signal;
 
 	if (relay_take(&s->relay, s->ended)) {
 		reap(s);
 		if (!s->ended)
 			follow_stop(s);
 	}
-	if (s->relay.told != told && !s->ended && s->o->told)
-		s->o->told(s->o->user, s->relay.told);
+	if (s->relay.end_signal != before && !s->ended && s->o->asked_to_end)
+		s->o->asked_to_end(s->o->user, s->relay.end_signal);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -273,13 +262,13 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 {
 	uint64_t now = clock_boottime_ns();
 	struct pollfd fds[3] = {{s->relay.fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
-	bool batching = process_tracker_has_events(&s->lineage) && now < s->next_drain_ns;
+	bool batching = process_tracker_has_events(&s->tracker) && now < s->next_drain_ns;
 	int timeout = -1;
 
-	/* while a batch gathers, kernel events do not wake us */
-	if (process_tracker_has_events(&s->lineage) && !batching) {
-		fds[1].fd = s->lineage.cnproc.fd;
-		fds[2].fd = s->lineage.taskstats.fd;
+	/* kernel events do not wake us during a batch */
+	if (process_tracker_has_events(&s->tracker) && !batching) {
+		fds[1].fd = s->tracker.cnproc.fd;
+		fds[2].fd = s->tracker.taskstats.fd;
 	}
 	uint64_t wake[3] = {deadline_ns, s->next_peek_ns, batching ? s->next_drain_ns : 0};
 	for (size_t i = 0; i < ARRAY_SIZE(wake); i++)
@@ -305,38 +294,38 @@ static void run_loop(struct supervisor *s)
 	reap(s);
 	if (!s->o->wait || s->o->drain_ns)
 		deadline = clock_boottime_ns() + s->o->drain_ns;
-	s->r->told = s->relay.told;
-	s->relay.told = 0;
+	s->r->end_signal = s->relay.end_signal;
+	s->relay.end_signal = 0;
 	while (!s->childless && (!deadline || clock_boottime_ns() < deadline)) {
 		wait_for_events(s, deadline);
 		reap(s);
-		if (s->o->wait && s->relay.told)
-			break; /* whoever waits for us has waited long enough */
+		if (s->o->wait && s->relay.end_signal)
+			break; /* the user does not want to wait any longer */
 	}
-	/* the last exits may be reported a moment after they could be waited for */
+	/* the kernel may report the last exits a little late */
 	deadline = clock_boottime_ns() + LAST_EVENTS_NS;
 	drain(s);
-	while (process_tracker_has_events(&s->lineage) && s->childless &&
-	       process_tracker_alive(&s->lineage) && clock_boottime_ns() < deadline) {
-		struct pollfd p = {s->lineage.cnproc.fd, POLLIN, 0};
+	while (process_tracker_has_events(&s->tracker) && s->childless &&
+	       process_tracker_alive(&s->tracker) && clock_boottime_ns() < deadline) {
+		struct pollfd p = {s->tracker.cnproc.fd, POLLIN, 0};
 
 		poll(&p, 1, 5);
 		drain(s);
 	}
 }
 
-/* Everything that lives below us, by /proc: what is still running when we leave. */
+/* Descendants that are still running. */
 static uint64_t count_running(struct supervisor *s)
 {
 	if (s->childless)
 		return 0;
-	process_tracker_peek_all(&s->lineage, &s->writer);
+	process_tracker_peek_all(&s->tracker, &s->writer);
 	flush(s);
-	return process_tracker_alive(&s->lineage);
+	return process_tracker_alive(&s->tracker);
 }
 
-/* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
- * without "#!" is for the shell, as execvp and every shell have it. */
+/* Not posix_spawn(), which ignores two more signals in the child. execvpe() runs a script without
+ * "#!" by the shell. */
 static int spawn(struct supervisor *s)
 {
 	volatile int error = 0;
@@ -366,7 +355,7 @@ static uint64_t cpu_us(int who)
 	return tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
 }
 
-/* Did a process of the command fail to write a record? */
+/* Did a process fail to write a record? */
 static bool is_cut(int records)
 {
 	struct stat st;
@@ -381,10 +370,10 @@ static void finish(struct supervisor *s)
 	r->running = count_running(s);
 	r->cut = is_cut(s->o->records);
 	r->cpu_total_us = cpu_us(RUSAGE_CHILDREN) - s->before_us - s->relay.waker_cpu_us;
-	r->counted_by_kernel = process_tracker_has_events(&s->lineage);
-	r->forks = s->lineage.forks;
-	r->exits = s->lineage.exits;
-	r->lossy = s->lineage.lossy;
+	r->counted_by_kernel = process_tracker_has_events(&s->tracker);
+	r->forks = s->tracker.forks;
+	r->exits = s->tracker.exits;
+	r->lossy = s->tracker.lossy;
 	record_writer_begin(&s->writer);
 	record_writer_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
 	record_writer_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
@@ -395,7 +384,7 @@ static void finish(struct supervisor *s)
 
 void supervise(const struct supervise_options *o, struct supervise_result *ret)
 {
-	/* who began the sampler, and whatever ran before a shell executed us, were our children */
+	/* the sampler's launcher, and what ran before a shell executed us, were our children */
 	struct supervisor s = {.o = o,
 			       .r = ret,
 			       .writer = RECORD_WRITER_INIT,
@@ -404,11 +393,11 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	*ret = (struct supervise_result){.status = -1};
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	relay_open(&s.relay);
-	process_tracker_open(&s.lineage, o->kernel);
+	process_tracker_open(&s.tracker, o->kernel);
 	ret->begin_ns = clock_boottime_ns();
 	ret->error = spawn(&s);
 	if (!ret->error) {
-		process_tracker_begin(&s.lineage, s.command);
+		process_tracker_begin(&s.tracker, s.command);
 		if (o->begun)
 			o->begun(o->user, s.command, ret->begin_ns);
 		run_loop(&s);
@@ -416,10 +405,10 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	} else {
 		ret->end_ns = ret->over_ns = clock_boottime_ns();
 	}
-	ret->cnproc_reason = s.lineage.cnproc_reason;
-	ret->taskstats_reason = s.lineage.taskstats_reason;
-	s.lineage.cnproc_reason = s.lineage.taskstats_reason = NULL;
-	process_tracker_close(&s.lineage);
+	ret->cnproc_reason = s.tracker.cnproc_reason;
+	ret->taskstats_reason = s.tracker.taskstats_reason;
+	s.tracker.cnproc_reason = s.tracker.taskstats_reason = NULL;
+	process_tracker_close(&s.tracker);
 	record_writer_release(&s.writer);
 	relay_close(&s.relay);
 }

@@ -1,24 +1,23 @@
-/* Sources under a sampler; see active_sources.h. */
+/* The sources of a sampler; see active_sources.h. */
 #include "sampler/active_sources.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/clock.h"
 #include "core/system/spawn.h"
+#include "core/system/thread.h"
 
-/* A reading of a slow source that began so recently is its last. */
+/* A slow source that was asked this recently need not be asked again at the end. */
 #define RECENT_NS 50000000ull
-/* A source without a device is tried again after 60 periods, but not sooner and not later than. */
+/* A source without a device is opened again after 60 periods, within these bounds. */
 #define RETRY_LEAST_NS 5000000000ull
 #define RETRY_MOST_NS 60000000000ull
 
-/* ---- which ------------------------------------------------------------------------------------
- */
+/* ---- which ---- */
 
-/* NAME and OPTION of NAME=OPTION. */
+/* Finds a source in a list of NAME or NAME=OPTION. */
 static bool names(const struct sampler_source *list, size_t count, const struct source *s,
 		  const struct sampler_source **ret)
 {
@@ -46,19 +45,19 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 		return names(o->only, o->only_count, s, ret);
 	if (names(o->also, o->also_count, s, ret))
 		return true;
-	/* of one job where all of a node are sampled: on request */
+	/* sources of one job run on request only when all jobs of a node are sampled */
 	return !s->on_request && !(s->needs_job && o->jobs);
 }
 
-static void set_rhythm(struct active_source *s, const struct sampler_options *o,
-		       const struct sampler_source *said)
+static void set_period(struct active_source *s, const struct sampler_options *o,
+		       const struct sampler_source *wanted)
 {
 	const struct sampler_source *row = NULL;
-	uint64_t ns = said ? said->period_ns : 0;
+	uint64_t ns = wanted ? wanted->period_ns : 0;
 
 	if (names(o->periods, o->period_count, s->source, &row))
 		ns = row->period_ns;
-	/* a rhythm that somebody asked for is kept to; the daemon of a node has time */
+	/* not with a period that was set explicitly; the node daemon has time */
 	s->eager = !ns && !o->jobs;
 	if (!ns && s->source->every > 1)
 		ns = s->source->every * 1000000000ull;
@@ -67,8 +66,7 @@ static void set_rhythm(struct active_source *s, const struct sampler_options *o,
 	s->wait = 1;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void open_source(struct active_source *s)
 {
@@ -82,9 +80,9 @@ static void open_source(struct active_source *s)
 	s->tried_ns = clock_boottime_ns();
 }
 
-/* A device may come later, as with a module that is loaded, and may be given to us later: a source
- * that had none is opened again. */
-static bool may_be_there_now(const struct active_source *s, const struct sampler_options *o)
+/* A device may appear later, when a module is loaded, or become accessible later: then the source
+ * is opened again. */
+static bool may_open_now(const struct active_source *s, const struct sampler_options *o)
 {
 	uint64_t pause = 60 * o->period_ns;
 	bool later = s->status == -ENOENT || s->status == -ENODEV || s->status == -ENXIO ||
@@ -116,7 +114,7 @@ static void read_source(struct active_source *s)
 	__atomic_fetch_add(&s->cpu_ns, cost, __ATOMIC_RELAXED);
 }
 
-/* A thread has its slot to itself between being asked and being done. */
+/* Between ASKED and DONE only this thread uses the source. */
 static void *serve(void *user)
 {
 	struct active_source *s = user;
@@ -145,29 +143,20 @@ static void *serve(void *user)
 
 static void start_thread(struct active_source *s)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
-
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
-	int e = pthread_create(&s->thread, &attr, serve, s);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	int e = thread_start(&s->thread, 256 * 1024, serve, s);
 	s->started = e == 0;
-	if (e) {
+	if (e < 0) {
 		s->broken = true;
-		strbuf_addf(&s->why, "no thread for it: %s", strerror(e));
+		strbuf_addf(&s->why, "cannot start a thread for it: %s", strerror(-e));
 	}
 }
 
-static struct active_source *open_slot(const struct sampler_options *o, const struct source *p,
-				       const struct sampler_source *said)
+static struct active_source *open_active(const struct sampler_options *o, const struct source *p,
+					 const struct sampler_source *wanted)
 {
-	const char *option = said ? strchr(said->name, '=') : NULL;
+	const char *option = wanted ? strchr(wanted->name, '=') : NULL;
 	struct active_source *s = xcalloc(1, sizeof(*s));
 
 	s->source = p;
@@ -183,16 +172,15 @@ static struct active_source *open_slot(const struct sampler_options *o, const st
 	};
 	if (p->slow && o->watch)
 		s->ctx.watch = &s->watch;
-	set_rhythm(s, o, said);
-	if (p->slow) {
+	set_period(s, o, wanted);
+	if (p->slow)
 		start_thread(s);
-	} else {
+	else
 		open_source(s);
-	}
 	return s;
 }
 
-static void add_slot(struct active_sources *list, struct active_source *s)
+static void add_active(struct active_sources *list, struct active_source *s)
 {
 	GROW(list->list, list->count, list->cap);
 	list->list[list->count++] = s;
@@ -209,15 +197,14 @@ static struct active_source *active_source_of(const struct active_sources *list,
 
 void active_sources_open(struct active_sources *list, const struct sampler_options *o)
 {
-	const struct sampler_source *said;
+	const struct sampler_source *wanted;
 
 	for (const struct source *const *p = sources; *p; p++)
-		if (is_wanted(o, *p, &said))
-			add_slot(list, open_slot(o, *p, said));
+		if (is_wanted(o, *p, &wanted))
+			add_active(list, open_active(o, *p, wanted));
 }
 
-/* ---- at a tick --------------------------------------------------------------------------------
- */
+/* ---- at a tick ---- */
 
 static void copy_watch(struct job_processes *to, const struct job_processes *from)
 {
@@ -231,7 +218,7 @@ static void copy_watch(struct job_processes *to, const struct job_processes *fro
 	to->found_any = from->found_any;
 }
 
-/* Takes what a slow source has, and asks again when it is due. */
+/* Takes the samples of a slow source, and asks it again when it is due. */
 static void attend(struct active_source *s, const struct sampler_options *o,
 		   const struct sample_output *out, uint64_t tick, bool due)
 {
@@ -245,7 +232,7 @@ static void attend(struct active_source *s, const struct sampler_options *o,
 		active_source_hand_over(s, o, out, tick);
 		s->phase = ACTIVE_SOURCE_IDLE;
 	}
-	if (s->phase == ACTIVE_SOURCE_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
+	if (s->phase == ACTIVE_SOURCE_IDLE && due && (!s->broken || may_open_now(s, o))) {
 		if (o->watch)
 			copy_watch(&s->watch, o->watch);
 		s->ctx.stretch = s->stretch;
@@ -260,7 +247,7 @@ static void attend(struct active_source *s, const struct sampler_options *o,
 
 static bool wants_look(const struct active_source *s)
 {
-	return s->source->look && !s->source->slow && !s->broken && s->told;
+	return s->source->look && !s->source->slow && !s->broken && s->announced;
 }
 
 bool active_sources_want_look(const struct active_sources *list)
@@ -288,7 +275,7 @@ void active_sources_ask_last(struct active_sources *list, const struct sampler_o
 
 		if (!s->started)
 			continue;
-		/* all that a source reads on a clock of its own is read once more */
+		/* a source with its own pace reads everything once more */
 		pthread_mutex_lock(&s->lock);
 		s->ctx.whole |= s->source->eases && s->phase != ACTIVE_SOURCE_ASKED;
 		bool whole = s->ctx.whole;
@@ -311,7 +298,7 @@ void active_sources_go_on(struct active_sources *list)
 	}
 }
 
-/* Is it time for one of the first readings? No more than the budget pays for. */
+/* Is it time for one of the early samples, within the budget? */
 static bool is_early(const struct active_source *s, const struct sampler_options *o, uint64_t tick,
 		     uint64_t every)
 {
@@ -326,9 +313,9 @@ static bool is_due(struct active_source *s, const struct sampler_options *o, uin
 {
 	uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
 
-	if (s->told && tick % every != 0 && !is_early(s, o, tick, every))
+	if (s->announced && tick % every != 0 && !is_early(s, o, tick, every))
 		return false;
-	if (s->told && s->wait < every)
+	if (s->announced && s->wait < every)
 		s->wait *= 2;
 	s->read_tick = tick;
 	return true;
@@ -345,7 +332,7 @@ void active_sources_read(struct active_sources *list, const struct sampler_optio
 			attend(s, o, out, tick, due && !last);
 			continue;
 		}
-		if (s->broken && !last && may_be_there_now(s, o))
+		if (s->broken && !last && may_open_now(s, o))
 			open_source(s);
 		if (!s->broken && due) {
 			read_source(s);
@@ -367,18 +354,18 @@ void active_sources_read_jobs(struct active_sources *list, const struct sampler_
 	}
 }
 
-uint64_t active_sources_cost(struct active_sources *list, struct active_source **ret_dearest)
+uint64_t active_sources_cost(struct active_sources *list, struct active_source **ret_costliest)
 {
 	uint64_t sum = 0, most = 0;
 
-	*ret_dearest = NULL;
+	*ret_costliest = NULL;
 	for (size_t i = 0; i < list->count; i++) {
 		uint64_t ns = __atomic_exchange_n(&list->list[i]->cpu_ns, 0, __ATOMIC_RELAXED);
 
 		sum += ns;
 		if (ns > most) {
 			most = ns;
-			*ret_dearest = list->list[i];
+			*ret_costliest = list->list[i];
 		}
 	}
 	return sum;
@@ -394,7 +381,7 @@ struct active_source *active_sources_stretched(struct active_sources *list)
 	return found;
 }
 
-/* Waits a moment for readings under way, so that a short job has some of slow sources too. */
+/* Waits a moment for slow sources, so that a short job has samples of them as well. */
 bool active_sources_wait(struct active_sources *list, uint64_t ns)
 {
 	const struct timespec until = clock_deadline(ns);
@@ -415,8 +402,7 @@ bool active_sources_wait(struct active_sources *list, uint64_t ns)
 	return any;
 }
 
-/* ---- the books --------------------------------------------------------------------------------
- */
+/* ---- accounting and states ---- */
 
 static int metric_index(const struct sample_set *set, const char *name)
 {
@@ -426,7 +412,7 @@ static int metric_index(const struct sample_set *set, const char *name)
 	return -1;
 }
 
-/* A metric over all rows of a kind in the last reading of a source that has no thread. */
+/* Sums a metric over all rows of a kind, by the last samples of a source without a thread. */
 static bool add_up(const struct active_sources *list, const char *source, enum entity_kind kind,
 		   const char *metric, double *sum)
 {
@@ -463,7 +449,7 @@ bool active_sources_total(const struct active_sources *list, double *ret)
 	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
 }
 
-/* While its thread is busy the rest of a slot is not ours to look at. */
+/* While its thread is busy, its other members must not be read. */
 static bool is_busy(struct active_source *s)
 {
 	if (!s->started)
@@ -477,10 +463,10 @@ static bool is_busy(struct active_source *s)
 static const char *state_of(struct active_source *s, bool over)
 {
 	if (is_busy(s))
-		return s->hung   ? "did not answer in time"
-		       : s->told ? "sampled"
-		       : over    ? "did not answer before the end"
-				 : "asked, has not answered yet";
+		return s->hung        ? "did not answer in time"
+		       : s->announced ? "sampled"
+		       : over         ? "did not answer before the end"
+				      : "has not answered yet";
 	if (s->started && !s->opened)
 		return s->why.len ? s->why.buf : "not read yet";
 	return s->broken ? s->why.buf : "sampled";
@@ -495,7 +481,7 @@ struct value *active_sources_states(const struct active_sources *list, bool over
 	return v;
 }
 
-static void free_slot(struct active_source *s)
+static void free_active(struct active_source *s)
 {
 	sample_release(&s->set);
 	strbuf_release(&s->why);
@@ -504,8 +490,8 @@ static void free_slot(struct active_source *s)
 	free(s);
 }
 
-/* A thread that does not answer is left behind, and its slot stays with it. */
-static void close_slot(struct active_source *s)
+/* A thread that does not answer is detached, and keeps its structure. */
+static void close_active(struct active_source *s)
 {
 	if (s->started) {
 		pthread_mutex_lock(&s->lock);
@@ -523,26 +509,26 @@ static void close_slot(struct active_source *s)
 	} else if (!s->broken) {
 		s->source->close(s->state);
 	}
-	free_slot(s);
+	free_active(s);
 }
 
-static bool same_option(const struct active_source *s, const struct sampler_source *said)
+static bool same_option(const struct active_source *s, const struct sampler_source *wanted)
 {
-	const char *option = said ? strchr(said->name, '=') : NULL;
+	const char *option = wanted ? strchr(wanted->name, '=') : NULL;
 
 	return option ? s->option && !strcmp(option + 1, s->option) : !s->option;
 }
 
-/* One that could not be opened may be better off now; until it was asked its reason stands. */
+/* A source that failed to open may work now; until it was tried, the old reason stays. */
 static struct active_source *open_again(struct active_source *s, const struct sampler_options *o,
-					const struct sampler_source *said)
+					const struct sampler_source *wanted)
 {
 	const struct source *source = s->source;
 	_cleanup_free_ char *why =
-		!is_busy(s) && s->broken && same_option(s, said) ? xstrdup(s->why.buf) : NULL;
+		!is_busy(s) && s->broken && same_option(s, wanted) ? xstrdup(s->why.buf) : NULL;
 
-	close_slot(s);
-	s = open_slot(o, source, said);
+	close_active(s);
+	s = open_active(o, source, wanted);
 	if (s->started && why)
 		strbuf_addstr(&s->why, why);
 	return s;
@@ -550,33 +536,33 @@ static struct active_source *open_again(struct active_source *s, const struct sa
 
 void active_sources_change(struct active_sources *list, const struct sampler_options *o)
 {
-	const struct sampler_source *said;
+	const struct sampler_source *wanted;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		struct active_source *s = list->list[i];
 
-		if (!is_wanted(o, s->source, &said)) {
-			close_slot(s);
+		if (!is_wanted(o, s->source, &wanted)) {
+			close_active(s);
 			continue;
 		}
-		if (!same_option(s, said) || s->broken || s->hung)
-			s = open_again(s, o, said);
-		set_rhythm(s, o, said);
-		s->told = false;
+		if (!same_option(s, wanted) || s->broken || s->hung)
+			s = open_again(s, o, wanted);
+		set_period(s, o, wanted);
+		s->announced = false;
 		list->list[kept++] = s;
 	}
 	list->count = kept;
 	for (const struct source *const *p = sources; *p; p++)
-		if (!active_source_of(list, *p) && is_wanted(o, *p, &said))
-			add_slot(list, open_slot(o, *p, said));
+		if (!active_source_of(list, *p) && is_wanted(o, *p, &wanted))
+			add_active(list, open_active(o, *p, wanted));
 }
 
 void active_sources_close(struct active_sources *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		close_slot(list->list[i]);
-	spawn_end_all(); /* of threads that were left behind */
+		close_active(list->list[i]);
+	spawn_end_all(); /* children of detached threads */
 	free(list->list);
 	*list = (struct active_sources){0};
 }

@@ -1,36 +1,35 @@
-/* What sources gave on its way to an outlet; see active_sources.h. */
+/* Writes samples to the output; see active_sources.h. */
 #include <string.h>
 
 #include "sampler/active_sources.h"
 
-/* An outlet that is told of a source for the first time, or anew, knows nothing of it. */
-static void tell(struct active_source *s, const struct sample_output *out)
+/* Makes a source known to the output, with all its entities. */
+static void announce(struct active_source *s, const struct sample_output *out)
 {
 	s->number = out->source(out->user, s->source->name, (unsigned)s->every, &s->set);
-	s->told = true;
+	s->announced = true;
 	for (size_t i = 0; i < s->set.entity_count; i++)
 		s->set.entities[i].fresh = s->set.entities[i].kind != 0;
 	for (size_t i = 0; i < s->set.absence_count; i++)
 		s->set.absences[i].fresh = true;
 }
 
-/* A job without processes has no memory and no threads any more: that is no level of the job. In a
- * batch job it takes seconds until its end is certain, and zeros of that time must not count. What
- * it used stays. */
-static void drop_levels(struct sample_set *set)
+/* A job without processes has no memory and no threads. In a batch job it takes seconds until its
+ * end is certain, and zeros of that time must not count. Counters stay. */
+static void drop_gauges(struct sample_set *set)
 {
-	uint64_t levels = 0;
+	uint64_t gauges = 0;
 
 	for (size_t m = 0; m < set->metric_count; m++)
-		levels |= (uint64_t)(set->metrics[m].kind == KIND_GAUGE) << m;
+		gauges |= (uint64_t)(set->metrics[m].kind == KIND_GAUGE) << m;
 	for (size_t i = 0; i < set->row_count; i++)
 		if (set->entities[set->rows[i].entity].kind == ENTITY_JOB)
-			set->rows[i].present &= ~levels;
+			set->rows[i].present &= ~gauges;
 }
 
-/* Counters of a job that began under our eyes were 0 then, whenever they are first read. */
-static void hand_over_begin(struct active_source *s, const struct sampler_options *o,
-			    const struct sample_output *out)
+/* If we saw the job begin, its counters were 0 then, whenever they are first read. */
+static void write_begin(struct active_source *s, const struct sampler_options *o,
+			const struct sample_output *out)
 {
 	const struct sample_set *set = &s->set;
 	struct sample_set begin = {.metrics = set->metrics,
@@ -69,16 +68,16 @@ void active_source_hand_over(struct active_source *s, const struct sampler_optio
 {
 	if (s->broken || !s->set.metric_count)
 		return;
-	if (!s->told)
-		tell(s, out);
+	if (!s->announced)
+		announce(s, out);
 	if (s->status < 0)
 		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
 			      strerror(-s->status));
 	if (s->source->needs_job && is_empty(o))
-		drop_levels(&s->set);
+		drop_gauges(&s->set);
 	if (o->metrics)
 		metric_filter_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
 	if (o->begin_ns && s->source->needs_job && !s->begun && o->begin_ns < s->set.time_ns)
-		hand_over_begin(s, o, out);
+		write_begin(s, o, out);
 	out->add(out->user, s->number, &s->set);
 }

@@ -1,4 +1,4 @@
-/* Which metrics are kept; see metric_filter.h. */
+/* Selects metrics; see metric_filter.h. */
 #include "sampler/metric_filter.h"
 
 #include <errno.h>
@@ -34,20 +34,14 @@ static int add_rule(struct metric_filter *s, char *text, struct strbuf *why)
 		if (job)
 			*job++ = 0;
 	}
-	if (!is_pattern(text)) {
-		strbuf_addf(why, "'%s' is no name of a metric (`plimsoll metrics` lists them)",
-			    text);
-		return -EINVAL;
-	}
+	if (!is_pattern(text))
+		return strbuf_fail(why, -EINVAL,
+				   "invalid metric name '%s'; `plimsoll metrics` lists them", text);
 	if (period && strcmp(period, "-1") != 0 && *period &&
-	    (parse_duration_ns(period, &r.period_ns) < 0 || !r.period_ns)) {
-		strbuf_addf(why, "'%s' is no time between values of %s", period, text);
-		return -EINVAL;
-	}
-	if (s->count == METRIC_FILTER_MAX) {
-		strbuf_addf(why, "more than %d metrics are named", METRIC_FILTER_MAX);
-		return -EINVAL;
-	}
+	    (parse_duration_ns(period, &r.period_ns) < 0 || !r.period_ns))
+		return strbuf_fail(why, -EINVAL, "invalid period '%s' of metric %s", period, text);
+	if (s->count == METRIC_FILTER_MAX)
+		return strbuf_fail(why, -EINVAL, "too many metrics: at most %d", METRIC_FILTER_MAX);
 	r.pattern = xstrdup(text);
 	r.whole = strchr(text, '.') != NULL;
 	r.job = job && *job && strcmp(job, "-1") != 0 ? xstrdup(job) : NULL;
@@ -93,18 +87,18 @@ bool metric_filter_has(const struct metric_filter *s, const char *source,
 	return !s->count;
 }
 
-/* The job that a row is about: its name, or what its facts say. */
+/* Does a row belong to the job, by its name or its metadata "job"? */
 static bool is_of_job(const struct entity *e, const char *job)
 {
-	const char *fact;
+	const char *value;
 	size_t n;
 
 	if (e->kind == ENTITY_JOB)
 		return !strcmp(e->name, job);
-	return entity_fact(e, "job", &fact, &n) && strlen(job) == n && !memcmp(fact, job, n);
+	return entity_metadata(e, "job", &value, &n) && strlen(job) == n && !memcmp(value, job, n);
 }
 
-/* Rows without values go. */
+/* Removes rows without values. */
 static void close_up(struct sample_set *set)
 {
 	size_t kept = 0, width = set->metric_count;
@@ -125,7 +119,7 @@ static void close_up(struct sample_set *set)
 void metric_filter_apply(const struct metric_filter *s, const char *source, uint64_t tick,
 			 uint64_t period_ns, struct sample_set *set)
 {
-	uint64_t all = 0, of_one = 0; /* metrics for every row, and for those of certain jobs */
+	uint64_t all = 0, of_one = 0; /* metrics of every row, and of rows of certain jobs */
 
 	if (!s->count)
 		return;

@@ -1,48 +1,47 @@
-/* Where readings go; see sample_output.h. */
+/* Outputs of a sampler; see sample_output.h. */
 #include "sampler/sample_output.h"
 
 #include <string.h>
 
-/* ---- a file -----------------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
-struct file_outlet {
+struct file_output {
 	int fd;
 	struct sample_writer *writer;
 };
 
 static unsigned file_source(void *user, const char *name, unsigned every, struct sample_set *set)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 
 	return sample_writer_source(f->writer, name, every, set);
 }
 
 static void file_add(void *user, unsigned source, struct sample_set *set)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 
 	sample_writer_add(f->writer, source, set);
 }
 
 static void file_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 
 	sample_writer_clock(f->writer, boottime_ns, realtime_ns);
 }
 
 static int file_flush(void *user, bool sync)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 
 	return sample_writer_flush(f->writer, sync);
 }
 
-/* Files one behind the other are a file again. */
+/* Concatenated sample files are a sample file. */
 static int file_restart(void *user, const struct sample_file_head *head)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 	int r = sample_writer_close(f->writer, "other settings");
 
 	f->writer = sample_writer_open(f->fd, head);
@@ -51,7 +50,7 @@ static int file_restart(void *user, const struct sample_file_head *head)
 
 static int file_end(void *user, const char *reason)
 {
-	struct file_outlet *f = user;
+	struct file_output *f = user;
 	int r = sample_writer_close(f->writer, reason);
 
 	free(f);
@@ -60,7 +59,7 @@ static int file_end(void *user, const char *reason)
 
 void sample_output_file(struct sample_output *ret, int fd, const struct sample_file_head *head)
 {
-	struct file_outlet *f = xcalloc(1, sizeof(*f));
+	struct file_output *f = xcalloc(1, sizeof(*f));
 
 	f->fd = fd;
 	f->writer = sample_writer_open(fd, head);
@@ -73,15 +72,14 @@ void sample_output_file(struct sample_output *ret, int fd, const struct sample_f
 				      .user = f};
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
+/* ---- several ---- */
 
 struct tee {
 	struct sample_output *list;
 	size_t count;
-	unsigned *numbers; /* of a source in each: count for a source */
+	unsigned *numbers; /* of each source: its numbers in the count outputs */
 	size_t source_count, source_cap;
-	unsigned char *fresh; /* marks of the reading at hand */
+	unsigned char *fresh; /* saved marks of the current set */
 	size_t fresh_cap;
 };
 
@@ -141,17 +139,19 @@ static void tee_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
 		t->list[i].clock(t->list[i].user, boottime_ns, realtime_ns);
 }
 
-/* The first error; all are asked. */
+static void keep_first(int *r, int error)
+{
+	*r = *r < 0 ? *r : error;
+}
+
+/* All are called; the first error counts. */
 static int tee_flush(void *user, bool sync)
 {
 	const struct tee *t = user;
 	int r = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		int e = t->list[i].flush(t->list[i].user, sync);
-
-		r = r < 0 ? r : e;
-	}
+	for (size_t i = 0; i < t->count; i++)
+		keep_first(&r, t->list[i].flush(t->list[i].user, sync));
 	return r;
 }
 
@@ -161,11 +161,8 @@ static int tee_restart(void *user, const struct sample_file_head *head)
 	int r = 0;
 
 	t->source_count = 0;
-	for (size_t i = 0; i < t->count; i++) {
-		int e = t->list[i].restart(t->list[i].user, head);
-
-		r = r < 0 ? r : e;
-	}
+	for (size_t i = 0; i < t->count; i++)
+		keep_first(&r, t->list[i].restart(t->list[i].user, head));
 	return r;
 }
 
@@ -174,11 +171,8 @@ static int tee_end(void *user, const char *reason)
 	struct tee *t = user;
 	int r = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		int e = t->list[i].end(t->list[i].user, reason);
-
-		r = r < 0 ? r : e;
-	}
+	for (size_t i = 0; i < t->count; i++)
+		keep_first(&r, t->list[i].end(t->list[i].user, reason));
 	free(t->list);
 	free(t->numbers);
 	free(t->fresh);

@@ -1,7 +1,6 @@
 /* The sampling loop; see sampler.h. */
 #include "sampler/sampler.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
@@ -17,17 +16,17 @@
 #include "core/system/mem_trim.h"
 #include "sampler/active_sources.h"
 
-/* The end of a job, and the word in a file, are looked for at least this often. */
+/* The end of a job, and the word in a file, are checked at least this often. */
 #define LOOK_NS 1000000000ull
-/* Both clocks are written down this often, and when one stepped against the other by more. */
+/* Both clocks are written this often, and when one stepped against the other by STEP_NS. */
 #define CLOCK_NS 60000000000ull
 #define STEP_NS 50000000ll
-/* The budget is looked at over at least this time. */
+/* The budget is checked over at least this time. */
 #define BUDGET_NS 5000000000ull
 #define STRETCH_MAX 64u
-/* How long the last readings of slow sources may take. */
+/* How long the last samples of slow sources may take. */
 #define LAST_NS 500000000ull
-/* The end of so many processes is told by the kernel; for more we look. */
+/* Up to this many processes are followed by pidfd; more are polled. */
 #define PIDFD_MAX 64
 
 enum {
@@ -47,32 +46,32 @@ enum {
 };
 
 const struct sample_metric sampler_metrics[] = {
-	[OWN_TICKS] = {"ticks", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "readings that were taken"},
+	[OWN_TICKS] = {"ticks", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "ticks that were sampled"},
 	[OWN_OVERRUNS] = {"overruns", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			  "ticks left out because the one before took too long"},
+			  "ticks skipped because the one before took too long"},
 	[OWN_LOST] = {"lost", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		      "readings that could not be written"},
+		      "ticks whose samples could not be written"},
 	[OWN_LATE] = {"late", UNIT_NANOSECONDS, KIND_GAUGE, AGG_MAX, 0,
-		      "how long after its time the tick began"},
+		      "delay of the tick after its time"},
 	[OWN_TOOK] = {"took", UNIT_NANOSECONDS, KIND_GAUGE, AGG_MAX, 0,
-		      "how long the tick before took"},
+		      "duration of the tick before"},
 	[OWN_CPU] = {"cpu_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
-		     "CPU time of the process that samples"},
-	[OWN_STRETCH] = {"stretch", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
-			 "periods between readings of what is read least often to keep the budget"},
+		     "CPU time of the sampling process"},
+	[OWN_STRETCH] =
+		{"stretch", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
+		 "periods between samples of the source that is slowed down most to keep the budget"},
 	[OWN_RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
-		     "resident memory of the process that samples"},
+		     "resident memory of the sampling process"},
 	[OWN_WAITING] = {"batches_waiting", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0,
-			 "batches that the collector has not acknowledged; in the node daemon"},
+			 "batches that the collector has not acknowledged (node daemon)"},
 	[OWN_DROPPED] = {"batches_dropped", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			 "batches that were dropped for want of room in the spool"},
+			 "batches dropped because the spool was full"},
 	[OWN_REFUSED] = {"batches_refused", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			 "batches that the collector refused for what they are, and were dropped"},
+			 "batches that the collector refused as invalid"},
 	[OWN_DAMAGED] = {"batches_damaged", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			 "batches in the spool that could not be read any more"},
-	[OWN_TROUBLES] =
-		{"delivery_problems", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
-		 "what stands in the way of delivery: `plimsoll configure --show` names it"},
+			 "damaged batches in the spool"},
+	[OWN_TROUBLES] = {"delivery_problems", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
+			  "problems of delivery; `plimsoll configure --show` names them"},
 };
 const size_t sampler_metric_count = ARRAY_SIZE(sampler_metrics);
 
@@ -80,22 +79,22 @@ struct sampler {
 	const struct sampler_options *o;
 	struct sampler_result *r;
 	struct sample_output out;
-	struct active_sources slots;
+	struct active_sources sources;
 	struct sample_set own;
 	unsigned own_number;
 	int signals, statm;
 	struct pollfd fds[PIDFD_MAX + 2 + SAMPLER_FDS];
 	int followed[PIDFD_MAX + 2];
-	size_t fd_count;   /* signals, stop, then the main processes' */
-	size_t owner_fds;  /* behind them */
+	size_t fd_count;   /* signals, stop, then the main processes */
+	size_t owner_fds;  /* after them */
 	bool all_followed; /* every main process is among them */
 	uint64_t next_ns, next_look_ns, next_sync_ns, next_clock_ns, last_took_ns;
 	int64_t clock_offset_ns; /* wall clock less boot time when last written */
 	uint64_t cpu_begin_us, budget_since_ns, budget_cpu_us;
 	double itemised_begin, total_begin;
 	unsigned stretch;
-	bool closed;   /* nothing of the job runs, and its last readings were taken */
-	uint64_t tick; /* number of the tick that is next: wall clock over period */
+	bool closed;   /* no process of the job runs, and its last samples were taken */
+	uint64_t tick; /* number of the next tick: wall clock / period */
 };
 
 void sampler_result_release(struct sampler_result *r)
@@ -104,11 +103,10 @@ void sampler_result_release(struct sampler_result *r)
 	r->sources = NULL;
 }
 
-/* ---- clocks -----------------------------------------------------------------------------------
- */
+/* ---- clocks ---- */
 
-/* The next tick: a multiple of the (stretched) period on the wall clock, in boot time. Right after
- * a tick that came early by a hair it is the one behind. */
+/* Plans the next tick: a multiple of the (stretched) period on the wall clock, in boot time. After
+ * a tick that was slightly early it is the one after that. */
 static void plan(struct sampler *s)
 {
 	uint64_t now;
@@ -122,8 +120,8 @@ static void plan(struct sampler *s)
 	s->next_ns = now + (uint64_t)(next - wall);
 }
 
-/* Times of readings are told from the last pair: one whose clocks were read some time apart would
- * make the next interval longer or shorter than it was. */
+/* Times of samples are converted by the last pair: if its clocks were read some time apart, the
+ * next interval would be too long or too short. */
 static void write_clock(struct sampler *s, bool always)
 {
 	uint64_t now;
@@ -139,15 +137,14 @@ static void write_clock(struct sampler *s, bool always)
 	s->next_clock_ns = now + CLOCK_NS;
 }
 
-/* ---- one tick ---------------------------------------------------------------------------------
- */
+/* ---- one tick ---- */
 
-/* Periods between the readings of what is read least often for its cost. */
+/* Periods between samples of the source that is slowed down most. */
 static unsigned largest_stretch(struct sampler *s)
 {
-	const struct active_source *slot = active_sources_stretched(&s->slots);
+	const struct active_source *slowed = active_sources_stretched(&s->sources);
 
-	return s->stretch * (slot ? slot->stretch : 1);
+	return s->stretch * (slowed ? slowed->stretch : 1);
 }
 
 static void add_delivery(struct sampler *s)
@@ -161,7 +158,7 @@ static void add_delivery(struct sampler *s)
 	sample_put(&s->own, OWN_DROPPED, (int64_t)d.dropped);
 	sample_put(&s->own, OWN_REFUSED, (int64_t)d.refused);
 	sample_put(&s->own, OWN_DAMAGED, (int64_t)d.damaged);
-	sample_put(&s->own, OWN_TROUBLES, d.troubles);
+	sample_put(&s->own, OWN_TROUBLES, d.problems);
 }
 
 static void add_own(struct sampler *s, uint64_t now, uint64_t due)
@@ -204,20 +201,21 @@ static void flush(struct sampler *s, uint64_t now, bool last)
 }
 
 /*
- * More than the budget since it was last looked at: what costs most is done half as often, a source
- * or, where looking for processes costs most, the whole tick. Far less: the same way back.
+ * Above the budget: halves the rate of what costs most, a source or, if finding processes costs
+ * most, the whole tick. Far below it: reverts that.
  */
 static void keep_budget(struct sampler *s, uint64_t now)
 {
 	uint64_t elapsed = now - s->budget_since_ns, cpu = mem_cpu_us();
-	struct active_source *dearest, *slowed = active_sources_stretched(&s->slots);
+	struct active_source *costliest, *slowed = active_sources_stretched(&s->sources);
 
 	if (s->o->budget <= 0 || elapsed < BUDGET_NS || elapsed < 4 * s->o->period_ns * s->stretch)
 		return;
 	double all = (double)(cpu - s->budget_cpu_us) * 1e3, share = all / (double)elapsed;
-	double readings = (double)active_sources_cost(&s->slots, &dearest);
+	double readings = (double)active_sources_cost(&s->sources, &costliest);
 	if (share > s->o->budget) {
-		unsigned *what = dearest && readings > all / 2 ? &dearest->stretch : &s->stretch;
+		unsigned *what =
+			costliest && readings > all / 2 ? &costliest->stretch : &s->stretch;
 
 		if (*what < STRETCH_MAX)
 			*what *= 2;
@@ -233,7 +231,7 @@ static void keep_budget(struct sampler *s, uint64_t now)
 	s->budget_cpu_us = cpu;
 }
 
-/* Is the process of this descriptor still one of the main ones? */
+/* Is this process followed by a pidfd? */
 static bool is_followed(const struct sampler *s, int pid)
 {
 	for (size_t i = 2; i < s->fd_count; i++)
@@ -249,7 +247,7 @@ static void stop_following(struct sampler *s, size_t from)
 	s->fd_count = from;
 }
 
-/* The main processes whose end ends the job: told by the kernel where there are few. */
+/* Follows the main processes, whose end ends the job, by pidfds if they are few. */
 static void follow_ends(struct sampler *s)
 {
 	const struct job_processes *w = s->o->watch;
@@ -274,12 +272,12 @@ static void follow_ends(struct sampler *s)
 	s->all_followed = mains && mains == s->fd_count - 2;
 }
 
-static void keep_books(struct sampler *s)
+static void keep_accounts(struct sampler *s)
 {
 	struct sampler_result *r = s->r;
 	double itemised, total;
-	bool has_items = active_sources_itemised(&s->slots, &itemised);
-	bool has_total = active_sources_total(&s->slots, &total);
+	bool has_items = active_sources_itemised(&s->sources, &itemised);
+	bool has_total = active_sources_total(&s->sources, &total);
 
 	if (!r->ticks) {
 		r->itemised_known = has_items;
@@ -293,7 +291,7 @@ static void keep_books(struct sampler *s)
 		r->total_us = total - s->total_begin;
 }
 
-/* Is there one job, whose end is ours, too? Lists of a node are kept by its owner. */
+/* Is there one job, with which sampling ends? The jobs of a node are kept by the owner. */
 static bool has_job(const struct sampler *s)
 {
 	return s->o->watch && !s->o->jobs;
@@ -311,14 +309,14 @@ static void after_reading(struct sampler *s, bool last)
 		s->o->hooks->after(s->o->hooks->user, last);
 }
 
-/* Between two ticks: those of jobs alone. */
+/* Between two ticks: samples the sources of jobs only. */
 static void read_jobs(struct sampler *s)
 {
 	uint64_t now = clock_boottime_ns();
 
 	before_reading(s, false);
 	write_clock(s, false);
-	active_sources_read_jobs(&s->slots, s->o, &s->out, s->tick);
+	active_sources_read_jobs(&s->sources, s->o, &s->out, s->tick);
 	flush(s, now, false);
 	after_reading(s, false);
 }
@@ -335,8 +333,8 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 		s->next_look_ns = now + LOOK_NS;
 	}
 	write_clock(s, last || !s->r->ticks);
-	active_sources_read(&s->slots, s->o, &s->out, s->tick, last);
-	keep_books(s);
+	active_sources_read(&s->sources, s->o, &s->out, s->tick, last);
+	keep_accounts(s);
 	s->r->ticks++;
 	s->r->end_ns = now;
 	add_own(s, now, due);
@@ -345,13 +343,12 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 	s->last_took_ns = clock_boottime_ns() - now;
 }
 
-/* ---- other options ----------------------------------------------------------------------------
- */
+/* ---- other options ---- */
 
 static void tell_opened(struct sampler *s)
 {
 	if (s->o->hooks && s->o->hooks->opened)
-		s->o->hooks->opened(s->o->hooks->user, &s->slots);
+		s->o->hooks->opened(s->o->hooks->user, &s->sources);
 }
 
 static void change(struct sampler *s)
@@ -365,13 +362,13 @@ static void change(struct sampler *s)
 	for (size_t i = 0; i < s->own.entity_count; i++)
 		s->own.entities[i].fresh = true;
 	s->stretch = 1;
-	active_sources_change(&s->slots, s->o);
+	active_sources_change(&s->sources, s->o);
 	tell_opened(s);
 	write_clock(s, true);
 	plan(s);
 }
 
-/* What an owner wants is done; true: it is over. */
+/* Does what the owner wants; true: end. */
 static bool grant(struct sampler *s, enum sampler_wish wish)
 {
 	if (wish == SAMPLER_READ_JOBS)
@@ -381,8 +378,7 @@ static bool grant(struct sampler *s, enum sampler_wish wish)
 	return wish == SAMPLER_END;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static bool file_says_finished(const char *path)
 {
@@ -396,7 +392,7 @@ static bool file_says_finished(const char *path)
 	return n >= 8 && !memcmp(buf, "FINISHED", 8);
 }
 
-/* Takes the signals that came; true when one of them ends it. */
+/* Handles pending signals; true: one of them ends it. */
 static bool signalled(struct sampler *s)
 {
 	struct signalfd_siginfo si;
@@ -415,7 +411,7 @@ static bool signalled(struct sampler *s)
 	return end;
 }
 
-/* What ends it now; NULL: nothing. */
+/* The reason to end now; NULL: none. */
 static const char *ending(struct sampler *s, uint64_t now)
 {
 	bool someone_ended = false;
@@ -436,13 +432,13 @@ static const char *ending(struct sampler *s, uint64_t now)
 	s->next_look_ns = now + LOOK_NS;
 	if (s->o->finished && file_says_finished(s->o->finished))
 		return "finished";
-	/* who is told of every end need not look */
-	bool look = has_job(s) && active_sources_want_look(&s->slots);
+	/* no need to poll if every main process is followed */
+	bool look = has_job(s) && active_sources_want_look(&s->sources);
 	if (!has_job(s) || !s->o->watch->found_any || (s->all_followed && !someone_ended && !look))
 		return NULL;
 	(void)job_processes_update(s->o->watch);
 	if (look)
-		active_sources_look(&s->slots);
+		active_sources_look(&s->sources);
 	if (job_processes_over(s->o->watch))
 		return "job";
 	follow_ends(s);
@@ -476,26 +472,26 @@ static uint64_t wake_time(struct sampler *s)
 	return then;
 }
 
-static void last_readings(struct sampler *s)
+static void last_samples(struct sampler *s)
 {
-	active_sources_ask_last(&s->slots, s->o, &s->out, s->tick);
-	active_sources_wait(&s->slots, LAST_NS);
+	active_sources_ask_last(&s->sources, s->o, &s->out, s->tick);
+	active_sources_wait(&s->sources, LAST_NS);
 	take_tick(s, clock_boottime_ns(), true);
 }
 
 /*
- * A batch job of which nothing runs may go on with its next step, so its end is certain seconds
- * later. That time is not the job's: the last readings are taken when its last process has ended,
- * and none after that unless it goes on. True: no tick is due.
+ * A batch job without processes may go on with its next step, so its end is certain only seconds
+ * later. That time does not belong to the job: the last samples are taken when its last process has
+ * ended, and none after that unless the job goes on. True: no tick is due.
  */
 static bool holds_still(struct sampler *s)
 {
 	bool quiet = has_job(s) && s->o->watch->found_any && job_processes_quiet(s->o->watch);
 
 	if (quiet && !s->closed)
-		last_readings(s);
+		last_samples(s);
 	else if (!quiet && s->closed)
-		active_sources_go_on(&s->slots);
+		active_sources_go_on(&s->sources);
 	s->closed = quiet;
 	if (quiet && clock_boottime_ns() >= s->next_ns)
 		plan(s);
@@ -509,7 +505,7 @@ static void loop(struct sampler *s)
 	s->r->begin_ns = s->budget_since_ns = now;
 	s->next_sync_ns = now + s->o->checkpoint_ns;
 	take_tick(s, now, false);
-	malloc_trim(0); /* opening sources takes more than reading them */
+	malloc_trim(0); /* reading sources for the first time needs more memory */
 	plan(s);
 	while (!s->r->end) {
 		sleep_until(s, wake_time(s));
@@ -530,11 +526,10 @@ static void loop(struct sampler *s)
 	if (s->closed)
 		flush(s, clock_boottime_ns(), true);
 	else
-		last_readings(s);
+		last_samples(s);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static int open_signals(sigset_t *ret_old)
 {
@@ -548,7 +543,7 @@ static int open_signals(sigset_t *ret_old)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* So that the signal that ended us does not strike again when it is let through. */
+/* Consumes pending signals, which would be delivered again when they are unblocked. */
 static void take_signals(int fd)
 {
 	struct signalfd_siginfo si;
@@ -557,7 +552,7 @@ static void take_signals(int fd)
 		;
 }
 
-int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
+void sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 {
 	struct sampler s = {.o = o, .r = ret, .stretch = 1};
 	sigset_t old;
@@ -565,26 +560,26 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	*ret = (struct sampler_result){.stretch_max = 1};
 	mallopt(M_ARENA_MAX, 1); /* the threads of slow sources allocate little */
 	s.signals = open_signals(&old);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error of write() */
 	s.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	s.fds[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
 	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
 	s.fd_count = 2;
 	s.cpu_begin_us = s.budget_cpu_us = mem_cpu_us();
-	if (o->outlet)
-		s.out = *o->outlet;
+	if (o->output)
+		s.out = *o->output;
 	else
 		sample_output_file(&s.out, o->file, o->head);
 	sample_init(&s.own, sampler_metrics, sampler_metric_count);
 	s.own_number = s.out.source(s.out.user, "sampler", 1, &s.own);
-	active_sources_open(&s.slots, o);
+	active_sources_open(&s.sources, o);
 	tell_opened(&s);
-	mem_trim(); /* opening all sources needed much that reading them does not */
+	mem_trim(); /* opening sources needs more memory than reading them */
 	s.tick = (uint64_t)clock_realtime_us() * 1000 / o->period_ns;
 	loop(&s);
 	ret->cpu_us = mem_cpu_us() - s.cpu_begin_us;
-	ret->sources = active_sources_states(&s.slots, true);
-	active_sources_close(&s.slots);
+	ret->sources = active_sources_states(&s.sources, true);
+	active_sources_close(&s.sources);
 	int e = s.out.end(s.out.user, ret->end);
 	if (e < 0 && !ret->write_error)
 		ret->write_error = -e;
@@ -595,5 +590,4 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	if (s.statm >= 0)
 		close(s.statm);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return 0;
 }

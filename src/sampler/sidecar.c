@@ -1,4 +1,4 @@
-/* A sampler in a process of its own; see sidecar.h. */
+/* A sampler in its own process; see sidecar.h. */
 #include "sampler/sidecar.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 
 #include "core/text/json_writer.h"
 
-/* How long the last reading may keep the command's end back. */
+/* How long the last samples may delay the command's end. */
 #define LAST_MS 5000
 #define ANSWER_MAX 65536
 
-struct value *sampler_facts(const struct sampler_result *r)
+struct value *sampler_metadata(const struct sampler_result *r)
 {
 	struct value *v = value_new(VALUE_DICT);
 
@@ -42,7 +42,7 @@ struct value *sampler_facts(const struct sampler_result *r)
 	return v;
 }
 
-/* Keeps only what is needed: nobody shall wait for a pipe that we happen to hold. */
+/* Closes all other descriptors: nobody shall wait for a pipe that we happen to hold. */
 static void let_go(int stop, int done, int file)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -54,7 +54,7 @@ static void let_go(int stop, int done, int file)
 			close(fd);
 }
 
-/* What the sampler is told when the command runs. */
+/* Sent to the sampler when the command runs. */
 struct beginning {
 	int32_t pid;
 	uint64_t ns;
@@ -63,11 +63,11 @@ struct beginning {
 static void serve(const struct sampler_options *given, int stop, int done)
 {
 	struct sampler_options o = *given;
-	/* a command that is gone before it could be looked at has no samples */
+	/* a command that ended before it could be sampled has no samples */
 	struct sampler_result r = {.end = "job"};
 	struct job_processes watch;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	struct beginning begun;
 
 	setsid();
@@ -84,11 +84,10 @@ static void serve(const struct sampler_options *given, int stop, int done)
 		o.watch = &watch;
 		o.begin_ns = begun.ns;
 		o.stop = stop;
-		if (sampler_run(&o, &r) < 0)
-			return;
+		sampler_run(&o, &r);
 	}
-	_cleanup_value_ struct value *facts = sampler_facts(&r);
-	value_to_json(facts, &j, NULL);
+	_cleanup_value_ struct value *metadata = sampler_metadata(&r);
+	value_to_json(metadata, &j, NULL);
 	(void)!write(done, j.out.buf, j.out.len);
 	sampler_result_release(&r);
 }
@@ -111,7 +110,7 @@ int sidecar_start(struct sidecar *s, const struct sampler_options *o)
 	if (pid == 0) {
 		close(stop[1]);
 		close(done[0]);
-		/* the child between us ends at once, so that the sampler is nobody's child here */
+		/* the child in between exits at once, so that the sampler is not our child */
 		if (fork() == 0)
 			serve(o, stop[0], done[1]);
 		_exit(0);
@@ -141,7 +140,7 @@ void sidecar_begin(struct sidecar *s, pid_t command, uint64_t begin_ns)
 struct value *sidecar_end(struct sidecar *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	struct value *facts = NULL;
+	struct value *metadata = NULL;
 	struct pollfd p = {.fd = s->done, .events = POLLIN};
 	char buf[4096];
 	ssize_t n;
@@ -154,7 +153,7 @@ struct value *sidecar_end(struct sidecar *s)
 		strbuf_add(&text, buf, (size_t)n);
 	close(s->done);
 	*s = (struct sidecar)SIDECAR_INIT;
-	if (!text.len || value_from_json(text.buf, text.len, &facts, &why) < 0)
+	if (!text.len || value_from_json(text.buf, text.len, &metadata, &why) < 0)
 		return NULL;
-	return facts;
+	return metadata;
 }

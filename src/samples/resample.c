@@ -1,4 +1,4 @@
-/* Curves on a grid; see resample.h. */
+/* Series on a grid; see resample.h. */
 #include "samples/resample.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "samples/time_mean.h"
 
-/* Of a point that no time is known for, us: it is shown, and weighs nothing beside others. */
+/* Weight of a point without duration, us: it is shown, and weighs nothing beside others. */
 #define MOMENT 1e-9
 
 void resample_init(struct resample *s, const struct resample_grid *g)
@@ -58,9 +58,9 @@ struct resample_grid resample_grid(int64_t from, int64_t to, int64_t period, siz
 	return g;
 }
 
-/* ---- one curve ------------------------------------------------------------------------------ */
+/* ---- one series ---- */
 
-/* The step that a time is in; beyond the ends it is the first or last. */
+/* The step of a time; beyond the ends it is the first or last. */
 static size_t step_at(const struct resample_grid *g, int64_t time)
 {
 	if (time <= g->from)
@@ -70,7 +70,7 @@ static size_t step_at(const struct resample_grid *g, int64_t time)
 	return at < g->count ? (size_t)at : g->count - 1;
 }
 
-/* The extremes are NAN where others of the step tell them. */
+/* low and high are NAN if they must not count. */
 static void put(struct resample *s, size_t at, double value, double weight, double low, double high)
 {
 	if (s->weight[at] <= 0)
@@ -83,20 +83,20 @@ static void put(struct resample *s, size_t at, double value, double weight, doub
 	s->weight[at] += weight;
 }
 
-/* What is known between two points. */
+/* The time between two points. */
 struct span {
 	int64_t from, to;
 	double first, last; /* a level, which changes evenly */
 	bool gap;
-	bool level; /* nobody looked in between; else the value is that of all the time */
+	bool level; /* not measured in between; false: the value covers all of it */
 };
 
-/* Puts it, or the gap, into all steps that the time is in. */
+/* Adds a span, or a gap, to all its steps. */
 static void put_over(struct resample *s, const struct resample_grid *g, const struct span *span)
 {
 	int64_t from = span->from, to = span->to;
 
-	/* what ends where a step begins is not in that step */
+	/* a span that ends where a step begins is not in that step */
 	size_t last = step_at(g, to - 1);
 
 	for (size_t at = step_at(g, from); at <= last; at++) {
@@ -112,7 +112,7 @@ static void put_over(struct resample *s, const struct resample_grid *g, const st
 		}
 		s->read[at] |= !span->level;
 		double v = time_level(from, span->first, to, span->last, begin, end);
-		/* nobody read what a level was on the way from one reading to the next */
+		/* a level between two samples was not measured */
 		bool read = span->first != span->last &&
 			    (at == step_at(g, from) || at == step_at(g, to));
 		put(s, at, v, (double)(end - begin), read ? NAN : v, read ? NAN : v);
@@ -127,14 +127,14 @@ static void divide(struct resample *s, const struct resample_grid *g)
 			s->value[i] /= s->weight[i];
 }
 
-static void take_values(struct resample *s, const struct resample_grid *g, const struct curve *c,
+static void take_values(struct resample *s, const struct resample_grid *g, const struct points *c,
 			bool mean)
 {
 	struct time_usual usual = {0};
 
 	for (size_t i = 0; i < c->count; i++) {
-		const struct curve_point *p = &c->points[i];
-		int64_t since = mean ? curve_since(c, i) : i ? p[-1].time : p->time;
+		const struct point *p = &c->points[i];
+		int64_t since = mean ? points_since(c, i) : i ? p[-1].time : p->time;
 
 		put(s, step_at(g, p->time), p->value, MOMENT, p->low, p->high);
 		s->read[step_at(g, p->time)] = true;
@@ -148,11 +148,11 @@ static void take_values(struct resample *s, const struct resample_grid *g, const
 }
 
 /*
- * The point whose growth since point a is a rate: the next one that is not much nearer than usual.
- * A last reading a moment after the one before, as there is at the end of a job, would make a peak
- * of what a clock's step divided by nothing is; it goes with the time before it.
+ * The point for a rate since point a: the next one that is not much nearer than usual. A last
+ * sample shortly after the one before, as at the end of a job, would make a peak of a clock step
+ * divided by almost nothing; it is joined with the time before it.
  */
-static size_t rate_end(const struct curve *c, size_t a, int64_t least)
+static size_t rate_end(const struct points *c, size_t a, int64_t least)
 {
 	size_t b = a + 1;
 
@@ -163,13 +163,13 @@ static size_t rate_end(const struct curve *c, size_t a, int64_t least)
 	return b;
 }
 
-static void take_rates(struct resample *s, const struct resample_grid *g, const struct curve *c)
+static void take_rates(struct resample *s, const struct resample_grid *g, const struct points *c)
 {
-	int64_t least = curve_period(c) / 4;
+	int64_t least = points_period(c) / 4;
 
 	for (size_t from = 0, to; from + 1 < c->count; from = to) {
 		to = rate_end(c, from, least);
-		const struct curve_point *a = &c->points[from], *b = &c->points[to];
+		const struct point *a = &c->points[from], *b = &c->points[to];
 
 		if (b->time <= a->time)
 			continue;
@@ -179,7 +179,7 @@ static void take_rates(struct resample *s, const struct resample_grid *g, const 
 	}
 }
 
-void resample_take(struct resample *s, const struct resample_grid *g, const struct curve *c,
+void resample_take(struct resample *s, const struct resample_grid *g, const struct points *c,
 		   enum metric_kind kind)
 {
 	resample_clear(s, g);
@@ -191,19 +191,10 @@ void resample_take(struct resample *s, const struct resample_grid *g, const stru
 	s->added = 1;
 }
 
-/* ---- several -------------------------------------------------------------------------------- */
+/* ---- several ---- */
 
-static double join(double a, double b, enum metric_agg agg)
-{
-	if (agg == AGG_MAX)
-		return a > b ? a : b;
-	if (agg == AGG_MIN)
-		return a < b ? a : b;
-	return a + b;
-}
-
-/* Where one ends within a step that others fill it adds its part. Where all end, which they do not
- * to the microsecond, their last values are added. */
+/* A series that ends within a step that others fill adds its part. If all end there, though not at
+ * the same microsecond, their last values are added. */
 static void add_step(struct resample *to, const struct resample *other, size_t i, int64_t step,
 		     enum metric_agg agg)
 {
@@ -218,11 +209,12 @@ static void add_step(struct resample *to, const struct resample *other, size_t i
 	} else if (agg == AGG_SUM && most > (double)step / 2) {
 		to->value[i] = (to->value[i] * was + other->value[i] * is) / most;
 	} else {
-		to->value[i] = first ? other->value[i] : join(to->value[i], other->value[i], agg);
+		to->value[i] =
+			first ? other->value[i] : agg_join(to->value[i], other->value[i], agg);
 	}
 	if (!mean) {
-		to->low[i] = first ? other->low[i] : join(to->low[i], other->low[i], agg);
-		to->high[i] = first ? other->high[i] : join(to->high[i], other->high[i], agg);
+		to->low[i] = first ? other->low[i] : agg_join(to->low[i], other->low[i], agg);
+		to->high[i] = first ? other->high[i] : agg_join(to->high[i], other->high[i], agg);
 	}
 	to->weight[i] = most;
 }
@@ -230,7 +222,7 @@ static void add_step(struct resample *to, const struct resample *other, size_t i
 void resample_add(struct resample *to, const struct resample *other, const struct resample_grid *g,
 		  enum metric_agg agg)
 {
-	/* a sum in which something is missing is not known either */
+	/* a sum with a missing part is unknown as well */
 	for (size_t i = 0; i < g->count; i++) {
 		to->gap[i] = other->gap[i] > to->gap[i] ? other->gap[i] : to->gap[i];
 		to->read[i] |= other->read[i];
@@ -266,12 +258,12 @@ double resample_time_mean(const struct resample *s, const struct resample_grid *
 	return weight > 0 ? first + sum / weight : NAN;
 }
 
-/* Was it read in less than half of the groups of steps, from its first reading to its last, in
+/* Between its first and last sample, was it sampled in less than half of the groups of steps in
  * which anything was? */
 static bool is_seldom(const struct resample *s, const struct resample_grid *g, const bool *looked,
 		      size_t each)
 {
-	size_t read = 0, all = 0, since = 0; /* the last reading */
+	size_t read = 0, all = 0, since = 0; /* since the last sample */
 
 	for (size_t i = 0; i < g->count; i += each) {
 		bool here = false, any = false;
@@ -289,7 +281,7 @@ static bool is_seldom(const struct resample *s, const struct resample_grid *g, c
 	return read * 2 < all;
 }
 
-/* What was read, not the way from there to the next reading. */
+/* The sampled value, not the interpolation to the next sample. */
 static double value_of(const struct resample *s, size_t i, bool seldom)
 {
 	double middle = (s->low[i] + s->high[i]) / 2;
@@ -298,13 +290,13 @@ static double value_of(const struct resample *s, size_t i, bool seldom)
 }
 
 bool resample_reduce(const struct resample *s, const struct resample_grid *g, const bool *looked,
-		     size_t max, double factor, struct curve *out)
+		     size_t max, double factor, struct points *out)
 {
 	size_t each = (g->count + max - 1) / max;
 	bool seldom = is_seldom(s, g, looked, each);
 
 	for (size_t i = 0; i < g->count; i += each) {
-		struct curve_point p = {.time = g->from + (int64_t)i * g->step};
+		struct point p = {.time = g->from + (int64_t)i * g->step};
 		double weight = 0;
 
 		for (size_t k = i; k < i + each && k < g->count; k++) {
@@ -318,8 +310,8 @@ bool resample_reduce(const struct resample *s, const struct resample_grid *g, co
 		if (weight <= 0)
 			continue;
 		p.value /= weight;
-		curve_point_span(&p);
-		curve_add(out, p.time, p.value * factor, p.low * factor, p.high * factor);
+		point_span(&p);
+		points_add(out, p.time, p.value * factor, p.low * factor, p.high * factor);
 	}
 	return seldom;
 }

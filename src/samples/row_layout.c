@@ -51,8 +51,7 @@ bool row_job_number(const char *id, size_t size, uint64_t *ret)
 	return true;
 }
 
-/* ---- all layouts together ---------------------------------------------------------------------
- */
+/* ---- all layouts together ---- */
 
 struct row_mappers {
 	struct row_mapper *of[LAYOUTS];

@@ -1,11 +1,10 @@
 /*
- * Rows of fixed layout: for each job and second one row of each table, as collectors of other tools
- * have them. Readings that came in such a layout go out by it again, and readings of our own are
- * gathered into its tables by a mapper. Sinks write these rows beside those of our own sources;
- * what layouts there are is in row_layouts.def.
+ * Rows of a fixed layout: one row per table, job and second, as collectors of other tools have
+ * them. Samples that arrived in such a layout are written in it again, and a mapper gathers our own
+ * samples into its tables. Sinks write these rows beside those of our own sources. row_layouts.def
+ * lists the layouts.
  */
-#ifndef PL_SAMPLES_ROW_LAYOUT_H
-#define PL_SAMPLES_ROW_LAYOUT_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "samples/sample.h"
@@ -16,16 +15,15 @@ struct row_field {
 	const char *name;
 	enum row_type type;
 	unsigned size;    /* bytes */
-	const char *unit; /* as the layout's text has it */
+	const char *unit; /* in the layout's text */
 };
 
 struct row_table {
 	const char *name;
-	bool per_job; /* otherwise its job is 0, the node */
+	bool per_job; /* false: its job is 0, the node */
 	const struct row_field *fields;
 	size_t field_count, record_size; /* bytes of a row in a message */
-	/* the fields as a reading has them; a text, where there is one, is the last field and has
-	 * none */
+	/* the fields as metrics; a text, if there is one, is the last field and has no metric */
 	const struct sample_metric *metrics;
 	size_t metric_count;
 };
@@ -41,32 +39,31 @@ struct fixed_row {
 		int64_t i; /* U64, I64, U32 */
 		float f;
 	} values[ROW_FIELDS_MAX];
-	/* Bit f: field f is not known. Its value is then what the layout has for that. */
+	/* Bit f: field f is unknown, and has the layout's value for that. */
 	uint64_t absent;
-	char involved[ROW_JOBS_TEXT + 1]; /* the one text: jobs of the node, where there is one */
+	char involved[ROW_JOBS_TEXT + 1]; /* the text, if there is one: jobs of the node */
 };
 
 typedef void (*row_take)(void *user, const struct fixed_row *r);
 
-struct row_mapper; /* each layout's own */
+struct row_mapper; /* defined by each layout */
 
 struct row_layout {
 	const char *name;
 	const struct row_table *tables; /* ends with a NULL name */
-	/* The rows of a reading whose source is one of the tables. Their number, 0 when the source
-	 * is none of them. */
+	/* Makes rows of samples whose source is one of the tables. Their number, 0: it is none. */
 	size_t (*rows)(const char *host, const char *source, const struct sample_set *set,
 		       int64_t time_us, row_take take, void *user);
-	/* A row as text for people, ended by a newline. */
+	/* Adds a row as readable text, with a newline. */
 	void (*text)(const struct fixed_row *r, struct strbuf *out);
-	/* Is it a source of its messages that no table is for? */
+	/* Is it a source of its messages without a table? */
 	bool (*untabled)(const char *source);
 
-	/* Rows of readings of our own: what has no field is left out. Those of the same host, job,
-	 * time and table are gathered, and come with flush. */
+	/* Maps our own samples to rows; metrics without a field are skipped. flush returns the
+	 * rows, gathered by host, job, time and table. */
 	struct row_mapper *(*mapper_new)(void);
 	void (*mapper_free)(struct row_mapper *m);
-	bool (*mapper_takes)(const char *source); /* is a table for what this source reads? */
+	bool (*mapper_takes)(const char *source); /* does it use this source? */
 	void (*mapper_add)(struct row_mapper *m, const char *host, const char *source,
 			   const struct sample_set *set, int64_t time_us);
 	void (*mapper_flush)(struct row_mapper *m, row_take take, void *user);
@@ -76,14 +73,12 @@ extern const struct row_layout *const row_layouts[]; /* ends with NULL */
 
 /* NULL: no layout has such a table. */
 const struct row_table *row_table_find(const char *name);
-/* Place of a field among those of a table; -1: it has none of this name. */
+/* Index of a field of a table; -1: none of this name. */
 int row_field_find(const struct row_table *t, const char *name);
-/* The number that stands for a job in such rows: that of "1234" and of "1234.server". False: it has
- * none. */
+/* The number of a job in such rows: 1234 for "1234" and "1234.server". False: none. */
 bool row_job_number(const char *id, size_t size, uint64_t *ret);
 
-/* ---- all layouts together ---------------------------------------------------------------------
- */
+/* ---- all layouts together ---- */
 
 struct row_mappers;
 
@@ -92,10 +87,8 @@ void row_mappers_free(struct row_mappers *m); /* accepts NULL */
 void row_mappers_add(struct row_mappers *m, const char *host, const char *source,
 		     const struct sample_set *set, int64_t time_us);
 void row_mappers_flush(struct row_mappers *m, row_take take, void *user);
-/* The rows of a reading whose source is a table of any layout; their number. */
+/* Makes rows of samples whose source is a table of any layout; their number. */
 size_t rows_from_reading(const char *host, const char *source, const struct sample_set *set,
 			 int64_t time_us, row_take take, void *user);
-/* A row as its layout shows it. */
+/* Adds a row as text, by its layout. */
 void row_text(const struct fixed_row *r, struct strbuf *out);
-
-#endif

@@ -1,4 +1,4 @@
-/* Readings of sources; see sample.h. */
+/* Sets of samples; see sample.h. */
 #include "samples/sample.h"
 
 #include <stdarg.h>
@@ -43,7 +43,7 @@ void sample_init(struct sample_set *s, const struct sample_metric *columns, size
 static void free_entity(struct entity *e)
 {
 	free(e->name);
-	free(e->facts);
+	free(e->metadata);
 	*e = (struct entity){0};
 }
 
@@ -109,19 +109,19 @@ uint32_t sample_entity(struct sample_set *s, enum entity_kind kind, const char *
 	return (uint32_t)free_place;
 }
 
-static const char *find_fact(const char *facts, const char *key)
+static const char *find_metadata(const char *metadata, const char *key)
 {
 	size_t n = strlen(key);
 
-	for (const char *p = facts; p && *p; p = strchr(p, '\n') + 1)
+	for (const char *p = metadata; p && *p; p = strchr(p, '\n') + 1)
 		if (!strncmp(p, key, n) && p[n] == '=')
 			return p;
 	return NULL;
 }
 
-bool entity_fact(const struct entity *e, const char *key, const char **ret, size_t *ret_size)
+bool entity_metadata(const struct entity *e, const char *key, const char **ret, size_t *ret_size)
 {
-	const char *line = find_fact(e->facts, key);
+	const char *line = find_metadata(e->metadata, key);
 
 	if (!line)
 		return false;
@@ -130,11 +130,11 @@ bool entity_fact(const struct entity *e, const char *key, const char **ret, size
 	return true;
 }
 
-void sample_fact(struct sample_set *s, uint32_t entity, const char *key, const char *value)
+void sample_set_metadata(struct sample_set *s, uint32_t entity, const char *key, const char *value)
 {
 	struct entity *e = &s->entities[entity];
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	const char *old = find_fact(e->facts, key);
+	const char *old = find_metadata(e->metadata, key);
 	size_t n = value ? strcspn(value, "\n") : 0;
 
 	if (old) {
@@ -143,21 +143,33 @@ void sample_fact(struct sample_set *s, uint32_t entity, const char *key, const c
 
 		if (value && strcspn(was, "\n") == n && !memcmp(was, value, n))
 			return;
-		strbuf_add(&out, e->facts, (size_t)(old - e->facts));
+		strbuf_add(&out, e->metadata, (size_t)(old - e->metadata));
 		strbuf_addstr(&out, next);
 	} else {
 		if (!value)
 			return;
-		strbuf_addstr(&out, e->facts ? e->facts : "");
+		strbuf_addstr(&out, e->metadata ? e->metadata : "");
 	}
 	if (value) {
 		strbuf_addf(&out, "%s=", key);
 		strbuf_add(&out, value, n);
 		strbuf_addch(&out, '\n');
 	}
-	free(e->facts);
-	e->facts = out.len ? strbuf_take(&out) : NULL;
+	free(e->metadata);
+	e->metadata = out.len ? strbuf_take(&out) : NULL;
 	e->fresh = true;
+}
+
+void sample_format_metadata(struct sample_set *s, uint32_t entity, const char *key, const char *fmt,
+			    ...)
+{
+	char value[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	sample_set_metadata(s, entity, key, value);
 }
 
 void sample_end(struct sample_set *s, uint32_t entity)
@@ -228,7 +240,7 @@ uint64_t count_on(struct unwrap *u, uint64_t raw, bool again)
 	if (again && u->seen)
 		u->last = raw;
 	unwrap(u, raw, count_wrapped(u, raw) ? (uint64_t)1 << 32 : UNWRAP_STAYS);
-	/* values are signed: a counter that came this far stays there */
+	/* values are signed: the counter stops at the largest */
 	u->total = u->total < INT64_MAX ? u->total : INT64_MAX;
 	return u->total;
 }

@@ -1,7 +1,7 @@
 /*
- * What the frames of sample files hold; see sample_file.h. A check sum says that a frame is as it
- * was written, not that it makes sense: everything is checked before it counts, and the state of
- * all sources together is bounded, whatever a file says.
+ * Decodes frames of sample files; see sample_file.h. A checksum proves that a frame is as it was
+ * written, not that it makes sense: everything is checked before it is used, and the state of all
+ * sources together is bounded.
  */
 #include "samples/sample_file.h"
 
@@ -10,7 +10,7 @@
 
 #include "samples/sample_file_internal.h"
 
-/* Reads a payload; once bad, everything is 0 and it stays bad. */
+/* Reads a payload; after an error it stays bad, and everything is 0. */
 struct cursor {
 	const unsigned char *begin, *p, *end;
 	bool bad;
@@ -32,10 +32,10 @@ static uint64_t get_varint(struct cursor *c)
 
 static int64_t get_signed(struct cursor *c)
 {
-	return smp_unzigzag(get_varint(c));
+	return unzigzag(get_varint(c));
 }
 
-/* A text without NUL in it; NULL is one that is not there. */
+/* A text without NUL; NULL: none. */
 static const char *get_text(struct cursor *c, size_t max, size_t *ret_size)
 {
 	uint64_t n = get_varint(c);
@@ -62,7 +62,7 @@ static char *copy_text(struct cursor *c, size_t max)
 	return text ? xstrndup(text, n) : NULL;
 }
 
-/* The same where there must be one. */
+/* The same; it is an error if there is none. */
 static char *copy_name(struct cursor *c)
 {
 	char *text = copy_text(c, SMP_NAME_MAX);
@@ -82,8 +82,7 @@ static char *copy_word(struct cursor *c)
 	return text;
 }
 
-/* ---- state -------------------------------------------------------------------------------------
- */
+/* ---- state ---- */
 
 static uint64_t place_bytes(const struct sample_file_source *s)
 {
@@ -114,7 +113,7 @@ static void release_source(struct sample_file_source *s)
 	}
 	for (size_t i = 0; i < s->entity_count; i++) {
 		free(s->entities[i].name);
-		free(s->entities[i].facts);
+		free(s->entities[i].metadata);
 	}
 	free(s->name);
 	free(s->metrics);
@@ -125,13 +124,13 @@ static void release_source(struct sample_file_source *s)
 	*s = (struct sample_file_source){0};
 }
 
-/* Less what the state takes: the texts of a source and its entities. */
+/* Releases a source and its part of the state. */
 static void drop_source(struct sample_file *f, struct sample_file_source *s)
 {
 	uint64_t n = source_bytes(s) + s->last_cap * place_bytes(s);
 
 	for (size_t i = 0; i < s->entity_count; i++)
-		n += text_bytes(s->entities[i].name) + text_bytes(s->entities[i].facts);
+		n += text_bytes(s->entities[i].name) + text_bytes(s->entities[i].metadata);
 	f->buffer->state -= n;
 	release_source(s);
 }
@@ -159,8 +158,7 @@ void smp_forget(struct sample_file *f)
 	f->reading.metric_count = f->reading.entity_count = f->reading.row_count = 0;
 }
 
-/* ---- heads and clocks --------------------------------------------------------------------------
- */
+/* ---- heads and clocks ---- */
 
 static int take_head(struct sample_file *f, struct cursor *c, bool repeat)
 {
@@ -183,7 +181,7 @@ static int take_head(struct sample_file *f, struct cursor *c, bool repeat)
 	h.period_ns = get_varint(c);
 	h.boottime_ns = get_varint(c);
 	h.realtime_ns = get_signed(c);
-	/* even a head that we cannot read ends what was before it */
+	/* even an invalid head ends what was before it */
 	smp_forget(f);
 	if (c->bad) {
 		sample_file_head_release(&h);
@@ -211,7 +209,7 @@ static int take_clock(struct sample_file *f, struct cursor *c)
 	return SAMPLE_CLOCK;
 }
 
-/* By the last pair of clocks; hostile numbers end at the edge of what there is. */
+/* By the last pair of clocks; hostile numbers are clamped. */
 static int64_t realtime_us(const struct sample_file *f, uint64_t time_ns)
 {
 	int64_t since = smp_minus((int64_t)time_ns, (int64_t)f->boottime_ns), ns;
@@ -221,22 +219,13 @@ static int64_t realtime_us(const struct sample_file *f, uint64_t time_ns)
 	return ns / 1000;
 }
 
-/* ---- sources -----------------------------------------------------------------------------------
- */
+/* ---- sources ---- */
 
 static enum metric_unit unit_of(const char *name)
 {
 	enum metric_unit unit = metric_unit_by_name(name);
 
 	return unit == UNIT_END ? UNIT_NONE : unit;
-}
-
-static enum metric_agg agg_of(const char *name)
-{
-	for (unsigned i = 0; i < AGG_NONE; i++)
-		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
-			return (enum metric_agg)i;
-	return AGG_NONE;
 }
 
 static void get_metric(struct cursor *c, struct sample_metric *m)
@@ -247,12 +236,12 @@ static void get_metric(struct cursor *c, struct sample_metric *m)
 	_cleanup_free_ char *agg = copy_name(c);
 	m->unit = unit_of(unit);
 	m->kind = metric_kind_by_name(kind);
-	m->agg = agg_of(agg);
+	m->agg = metric_agg_by_name(agg);
 	if (c->bad || c->end - c->p < 8) {
 		c->bad = true;
 		return;
 	}
-	uint64_t bits = pl_get_u32(c->p) | (uint64_t)pl_get_u32(c->p + 4) << 32;
+	uint64_t bits = pl_get_u64(c->p);
 	memcpy(&m->scale, &bits, sizeof(m->scale));
 	c->p += 8;
 	if (!isfinite(m->scale))
@@ -316,29 +305,28 @@ static int take_source(struct sample_file *f, struct cursor *c, unsigned number,
 	return again ? 0 : SAMPLE_SOURCE;
 }
 
-/* ---- entities ----------------------------------------------------------------------------------
- */
+/* ---- entities ---- */
 
-struct told {
+struct entity_frame {
 	uint64_t kind;
-	const char *name, *facts;
-	size_t name_size, facts_size;
+	const char *name, *metadata;
+	size_t name_size, metadata_size;
 };
 
-/* One entity; its place goes on from the one before. */
-static bool get_entity(struct cursor *c, uint32_t *place, bool first, struct told *t)
+/* Reads one entity; its index is relative to the one before. */
+static bool get_entity(struct cursor *c, uint32_t *place, bool first, struct entity_frame *t)
 {
 	uint64_t step = get_varint(c);
 
 	t->kind = get_varint(c);
 	t->name = get_text(c, SMP_NAME_MAX, &t->name_size);
-	t->facts = get_text(c, SMP_FACTS_MAX, &t->facts_size);
+	t->metadata = get_text(c, SMP_METADATA_MAX, &t->metadata_size);
 	if (c->bad || !t->name || !t->kind || t->kind > 255 || step >= SMP_ENTITIES_MAX ||
 	    *place + step >= SMP_ENTITIES_MAX || (!first && !step))
 		return false;
 	*place += (uint32_t)step;
-	/* lines with a key each, as entity_fact() needs them */
-	for (const char *p = t->facts, *end = p ? p + t->facts_size : p; p < end;) {
+	/* lines with a key each, as entity_metadata() needs them */
+	for (const char *p = t->metadata, *end = p ? p + t->metadata_size : p; p < end;) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 
 		if (!eol || !memchr(p, '=', (size_t)(eol - p)))
@@ -348,7 +336,7 @@ static bool get_entity(struct cursor *c, uint32_t *place, bool first, struct tol
 	return true;
 }
 
-/* Room for a place; false when a file claims more than there may be. */
+/* Makes room for an index; false: above the limit. */
 static bool make_room(struct sample_file *f, struct sample_file_source *s, uint32_t place)
 {
 	size_t cap = s->last_cap * 2 > place ? s->last_cap * 2 : place + 1;
@@ -371,19 +359,19 @@ static bool make_room(struct sample_file *f, struct sample_file_source *s, uint3
 	return true;
 }
 
-/* Looks at all entities of a frame before the first is told. */
+/* Checks all entities of a frame before the first is used. */
 static int check_entities(struct sample_file *f, const struct cursor *from, unsigned number)
 {
 	struct sample_file_source *s = &f->sources[number];
 	uint64_t texts = 0;
 	struct cursor c = *from;
 	uint32_t place = 0;
-	struct told t;
+	struct entity_frame t;
 
 	for (bool first = true; c.p < c.end; first = false) {
 		if (!get_entity(&c, &place, first, &t))
 			return -EBADMSG;
-		texts += t.name_size + t.facts_size + 64;
+		texts += t.name_size + t.metadata_size + 64;
 	}
 	if (f->buffer->state + texts > f->buffer->state_max || !make_room(f, s, place))
 		return -EBADMSG;
@@ -396,13 +384,13 @@ static int check_entities(struct sample_file *f, const struct cursor *from, unsi
 	return 0;
 }
 
-static bool is_entity(const struct entity *e, const struct told *t)
+static bool is_entity(const struct entity *e, const struct entity_frame *t)
 {
 	return e->kind == (enum entity_kind)t->kind && strlen(e->name) == t->name_size &&
 	       !memcmp(e->name, t->name, t->name_size) &&
-	       (e->facts ? t->facts && strlen(e->facts) == t->facts_size &&
-				   !memcmp(e->facts, t->facts, t->facts_size)
-			 : !t->facts);
+	       (e->metadata ? t->metadata && strlen(e->metadata) == t->metadata_size &&
+				      !memcmp(e->metadata, t->metadata, t->metadata_size)
+			    : !t->metadata);
 }
 
 int smp_next_entity(struct sample_file *f, const unsigned char *p)
@@ -411,7 +399,7 @@ int smp_next_entity(struct sample_file *f, const unsigned char *p)
 	struct sample_file_source *s = &f->sources[f->source];
 	struct cursor c = {
 		.p = p + b->frame_at, .end = p + b->frame_size, .peer = f->buffer->one_host};
-	struct told t;
+	struct entity_frame t;
 
 	while (c.p < c.end && get_entity(&c, &b->frame_place, true, &t)) {
 		uint32_t place = b->frame_place;
@@ -423,13 +411,13 @@ int smp_next_entity(struct sample_file *f, const unsigned char *p)
 		memset(s->last + place * s->metric_count, 0, s->metric_count * sizeof(*s->last));
 		if (is_entity(e, &t))
 			continue;
-		b->state -= text_bytes(e->name) + text_bytes(e->facts);
+		b->state -= text_bytes(e->name) + text_bytes(e->metadata);
 		free(e->name);
-		free(e->facts);
+		free(e->metadata);
 		e->kind = (enum entity_kind)t.kind;
 		e->name = xstrndup(t.name, t.name_size);
-		e->facts = t.facts ? xstrndup(t.facts, t.facts_size) : NULL;
-		b->state += text_bytes(e->name) + text_bytes(e->facts);
+		e->metadata = t.metadata ? xstrndup(t.metadata, t.metadata_size) : NULL;
+		b->state += text_bytes(e->name) + text_bytes(e->metadata);
 		f->entity = place;
 		return SAMPLE_ENTITY;
 	}
@@ -437,8 +425,7 @@ int smp_next_entity(struct sample_file *f, const unsigned char *p)
 	return 0;
 }
 
-/* ---- readings ----------------------------------------------------------------------------------
- */
+/* ---- readings ---- */
 
 static void begin_row(struct sample_file *f, const struct sample_file_source *s, uint32_t entity)
 {
@@ -461,13 +448,13 @@ static bool get_row(struct sample_file *f, struct cursor *c, struct sample_file_
 	uint64_t known = s->metric_count < 64 ? ((uint64_t)1 << s->metric_count) - 1 : UINT64_MAX;
 	uint64_t head = get_varint(c);
 
-	*entity = smp_plus(*entity, smp_unzigzag(head >> 1));
+	*entity = smp_plus(*entity, unzigzag(head >> 1));
 	if (c->bad || *entity < 0 || (uint64_t)*entity >= s->entity_count || s->told[*entity] != 1)
 		return false;
 	uint32_t place = (uint32_t)*entity;
 	int64_t *last = s->last + place * s->metric_count;
 	(*entity)++;
-	s->told[place] = 2; /* one row a reading */
+	s->told[place] = 2; /* one row per set */
 	if (head & 1)
 		s->last_present[place] = get_varint(c);
 	uint64_t present = s->last_present[place], changed = get_varint(c);
@@ -529,7 +516,7 @@ static int take_absence(struct sample_file *f, struct cursor *c, unsigned number
 	return SAMPLE_ABSENT;
 }
 
-/* Frames of a source count when none between them and the telling of the source is missing. */
+/* A frame of a source is valid if none since the source's own frame is missing. */
 static int take_source_frame(struct sample_file *f, struct cursor *c, unsigned type)
 {
 	uint64_t number = get_varint(c), chain = get_varint(c);

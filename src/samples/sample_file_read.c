@@ -1,7 +1,7 @@
 /*
- * Frames of sample files; see sample_file.h. A frame counts when its magic, length and check sum
- * agree; everything else is searched for the next one that does. One that reaches beyond the end is
- * being written: it is damage only when something sound follows it.
+ * Finds frames of sample files; see sample_file.h. A frame is sound if its magic, length and
+ * checksum are right; otherwise the next sound one is searched. A frame that reaches beyond the end
+ * is being written: it is damage only if something sound follows it.
  */
 #include "samples/sample_file.h"
 
@@ -12,13 +12,13 @@
 #include "samples/sample_file_internal.h"
 
 #define CHUNK 262144
-#define LOOK_FOR_HEAD (32u << 20) /* from the start of a file that does not begin as ours do */
+#define LOOK_FOR_HEAD (32u << 20) /* how far a head is searched in a damaged file */
 #define WASTE_MAX (64u << 20)
 
 enum found { FOUND_END, FOUND_SOUND, FOUND_TORN, FOUND_BAD };
 
-/* n bytes of the file from an offset on, which must lie below the limit. NULL with a negative errno
- * in b->error, -EAGAIN when somebody made it shorter. */
+/* n bytes at an offset, which must be below the limit. NULL with a negative errno in b->error,
+ * -EAGAIN: the file was truncated. */
 static const unsigned char *bytes_at(struct sample_file *f, uint64_t offset, size_t n)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -62,7 +62,7 @@ static int refresh_limit(struct sample_file *f)
 	struct stat st;
 
 	if (f->fd < 0)
-		return 0; /* all of it is in memory, and stays as it is */
+		return 0; /* all of it is in memory */
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -73,9 +73,9 @@ static int refresh_limit(struct sample_file *f)
 }
 
 /*
- * What is at an offset; the size of a sound frame. A file made of false beginnings, each claiming
- * megabytes, would have us checksum it over and over: once that has cost four times its length,
- * nothing more is believed.
+ * Looks for a frame at an offset; *ret_size: of a sound one. A hostile file of many false frames,
+ * each claiming megabytes, would be checksummed over and over: above four times its length, no
+ * frame is accepted any more.
  */
 static int look(struct sample_file *f, uint64_t offset, size_t *ret_size)
 {
@@ -107,7 +107,7 @@ static int look(struct sample_file *f, uint64_t offset, size_t *ret_size)
 	return FOUND_BAD;
 }
 
-/* The first place behind an offset where a frame may begin, the limit when there is none. */
+/* The first place after an offset where a frame may begin; the limit: none. */
 static int next_magic(struct sample_file *f, uint64_t offset, uint64_t *ret)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -123,7 +123,7 @@ static int next_magic(struct sample_file *f, uint64_t offset, uint64_t *ret)
 			*ret = at + (uint64_t)(hit - p);
 			return 0;
 		}
-		/* one may straddle the end of what we have, or of the file */
+		/* a magic may continue in the next chunk, or behind the end of the file */
 		size_t keep = n < 3 ? n : 3;
 		while (keep && memcmp(p + n - keep, SMP_MAGIC, keep) != 0)
 			keep--;
@@ -137,8 +137,7 @@ static int next_magic(struct sample_file *f, uint64_t offset, uint64_t *ret)
 	return 0;
 }
 
-/* Is there a sound frame behind an offset, below an end? Then b->sound_at says where the first one
- * is. */
+/* Is there a sound frame between an offset and end? b->sound_at: the first one. */
 static int sound_behind(struct sample_file *f, uint64_t offset, uint64_t end)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -159,7 +158,7 @@ static int sound_behind(struct sample_file *f, uint64_t offset, uint64_t end)
 	}
 }
 
-static void book_damage(struct sample_file *f, uint64_t size)
+static void count_damage(struct sample_file *f, uint64_t size)
 {
 	if (!f->buffer->in_damage)
 		f->damaged_places++;
@@ -178,12 +177,12 @@ static int skip_damage(struct sample_file *f)
 		if (r < 0)
 			return r;
 	}
-	book_damage(f, next - f->at);
+	count_damage(f, next - f->at);
 	f->at = next;
 	return 0;
 }
 
-/* A frame reaches beyond the end: 1 when it is damage, 0 when it may be there later. */
+/* A frame reaches beyond the end: 1: it is damage, 0: it may be completed later. */
 static int is_torn_damage(struct sample_file *f)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -200,7 +199,7 @@ static int is_torn_damage(struct sample_file *f)
 	return r;
 }
 
-/* The payload of the sound frame before f->at, which was just looked at. */
+/* Decodes the sound frame at f->at. */
 static int take_frame(struct sample_file *f, size_t size)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -213,7 +212,7 @@ static int take_frame(struct sample_file *f, size_t size)
 	b->in_damage = false;
 	int r = smp_decode(f, p[4], p + SMP_HEADER, size - SMP_HEADER);
 	if (r == -EBADMSG) {
-		book_damage(f, size);
+		count_damage(f, size);
 		return 0;
 	}
 	if (r == 0 && b->frame_size) {
@@ -273,7 +272,7 @@ int sample_file_next(struct sample_file *f)
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* Does it begin like one of ours, or is there a head further on? */
+/* Does it begin like a sample file, or is there a head further on? */
 static int check_start(struct sample_file *f, struct strbuf *why)
 {
 	struct sample_file_buffer *b = f->buffer;
@@ -281,16 +280,15 @@ static int check_start(struct sample_file *f, struct strbuf *why)
 	size_t size = 0;
 	int r = look(f, 0, &size);
 
-	if (r == FOUND_SOUND && size > SMP_HEADER && b->data[SMP_HEADER] != SMP_VERSION) {
-		strbuf_addf(why, "is of version %u, this program reads version %u",
-			    b->data[SMP_HEADER], SMP_VERSION);
-		return -EBADMSG;
-	}
+	if (r == FOUND_SOUND && size > SMP_HEADER && b->data[SMP_HEADER] != SMP_VERSION)
+		return strbuf_fail(why, -EBADMSG,
+				   "has version %u, but this program reads version %u",
+				   b->data[SMP_HEADER], SMP_VERSION);
 	if (r != FOUND_BAD || !memcmp(b->data, SMP_MAGIC, 4))
 		return r < 0 ? r : 0;
 	r = sound_behind(f, 0, end);
 	if (r == 0)
-		strbuf_addstr(why, "is no sample file");
+		strbuf_addstr(why, "is not a sample file");
 	return r == 0 ? -EBADMSG : r < 0 ? r : 0;
 }
 
@@ -301,7 +299,7 @@ int sample_file_open(struct sample_file *f, int fd, struct strbuf *why)
 	f->buffer->state_max = SMP_STATE_MAX;
 	int r = refresh_limit(f);
 	if (r == -EINVAL)
-		strbuf_addstr(why, "is no file");
+		strbuf_addstr(why, "is not a regular file");
 	if (r == 0)
 		r = check_start(f, why);
 	if (r < 0) {
@@ -324,10 +322,10 @@ int sample_file_open_memory(struct sample_file *f, void *data, size_t n, uint64_
 						 .one_host = true,
 						 .state_max = state_max};
 	size_t size = 0;
-	/* one that could be growing would do for a file */
+	/* an incomplete frame is not accepted in memory */
 	int r = n < SMP_HEADER || look(f, 0, &size) != FOUND_SOUND ? -EBADMSG : check_start(f, why);
 	if (r < 0 && !why->len)
-		strbuf_addstr(why, "is no sample file");
+		strbuf_addstr(why, "is not a sample file");
 	if (r < 0)
 		sample_file_close(f);
 	return r;

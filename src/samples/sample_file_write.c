@@ -1,8 +1,7 @@
 /*
- * Writing sample files; see sample_file.h and docs/samples.md. Frames gather in memory and are
- * appended by one write, which is taken back when it was cut short: the file is ours alone, so its
- * old end is the right one. What the reader knows is then not what we told, and every source is
- * told again from the start.
+ * Writes sample files; see sample_file.h and docs/samples.md. Frames gather in memory and are
+ * appended by one write. A short write is truncated: the file is ours alone, so its old end is
+ * known. The reader then lacks frames, so every source is written again from the start.
  */
 #include "samples/sample_file.h"
 
@@ -13,76 +12,68 @@
 #include "core/files/fs.h"
 #include "samples/sample_file_internal.h"
 
-#define SPLIT_AT (8u << 20)     /* payload at which a reading goes on in another frame */
-#define GATHER_MAX (256u << 20) /* what is not flushed until then is lost */
-#define TAKE_MAX (48u << 20)    /* the same of what is taken */
+#define SPLIT_AT (8u << 20)     /* larger payloads are split into several frames */
+#define GATHER_MAX (256u << 20) /* more unflushed bytes are lost */
+#define TAKE_MAX (48u << 20)    /* the same in memory */
 
 struct written {
 	char *name;
 	unsigned every;
-	const struct sample_metric *metrics; /* as it was told; only compared */
+	const struct sample_metric *metrics; /* as written; for comparison only */
 	size_t metric_count;
-	unsigned readings;    /* since it was told */
-	bool told;            /* the reader knows it, or will when this is flushed */
-	uint32_t chain;       /* number of its next frame */
-	uint64_t last_time;   /* of the reading before */
-	size_t absences_told; /* of the set's */
-	int64_t *last;        /* by place: the values of its row before */
+	unsigned readings;       /* since the source was written */
+	bool known;              /* the source is written, or will be with the next flush */
+	uint32_t chain;          /* number of its next frame */
+	uint64_t last_time;      /* of the set before */
+	size_t absences_written; /* absences of the set that are written */
+	int64_t *last;           /* by entity: the values of its last row */
 	uint64_t *last_present;
-	uint32_t *stamp; /* by place: the reading that its row was in */
+	uint32_t *stamp; /* by entity: the number of the set with its last row */
 	uint32_t reading;
-	size_t cap; /* places that there is room for */
+	size_t cap; /* entities */
 };
 
 struct sample_writer {
 	int fd; /* -1: into memory */
 	struct strbuf out;
-	size_t frame; /* where the frame begins that is being made */
+	size_t frame; /* begin of the current frame */
 	struct strbuf head;
 	uint32_t session;
 	struct written *sources;
 	size_t source_count;
-	unsigned since_head; /* readings since the head was told */
+	unsigned since_head; /* sets since the head was written */
 	bool has_clock;
 	uint64_t boottime_ns;
 	int64_t realtime_ns;
-	bool failed;             /* the last flush did: the reader may not even know the head */
-	uint64_t gathered, lost; /* readings not yet flushed; readings lost and not yet told */
+	bool failed;             /* the last flush failed: the reader may lack even the head */
+	uint64_t gathered, lost; /* sets not yet flushed; lost sets not yet reported */
 };
 
-/* ---- frames ------------------------------------------------------------------------------------
- */
-
-static void add_varint(struct strbuf *sb, uint64_t v)
-{
-	unsigned char buf[PL_VARINT_MAX];
-
-	strbuf_add(sb, buf, (size_t)(pl_put_varint(buf, v) - buf));
-}
+/* ---- frames ---- */
 
 static void add_signed(struct strbuf *sb, int64_t v)
 {
-	add_varint(sb, smp_zigzag(v));
+	strbuf_add_varint(sb, zigzag(v));
 }
 
-/* A text of at most max bytes: its length plus one, 0 for none at all. */
+/* A text of at most max bytes: its length plus one, 0: none. */
 static void add_text(struct strbuf *sb, const char *s, size_t max)
 {
 	size_t n = s ? strnlen(s, max) : 0;
 
-	add_varint(sb, s ? n + 1 : 0);
+	strbuf_add_varint(sb, s ? n + 1 : 0);
 	strbuf_add(sb, s ? s : "", n);
 }
 
-/* Facts are lines: only whole ones. */
-static void add_facts(struct strbuf *sb, const char *facts)
+/* Metadata are lines; writes complete ones only. */
+static void add_metadata(struct strbuf *sb, const char *metadata)
 {
-	size_t n = facts ? strnlen(facts, SMP_FACTS_MAX) : 0;
+	size_t n = metadata ? strnlen(metadata, SMP_METADATA_MAX) : 0;
 
-	while (n && facts[n - 1] != '\n')
+	while (n && metadata[n - 1] != '\n')
 		n--;
-	add_varint(sb, n ? n + 1 : 0);
-	strbuf_add(sb, n ? facts : "", n);
+	strbuf_add_varint(sb, n ? n + 1 : 0);
+	strbuf_add(sb, n ? metadata : "", n);
 }
 
 static void begin_frame(struct sample_writer *w, enum smp_type type)
@@ -104,21 +95,21 @@ static void end_frame(struct sample_writer *w)
 	pl_put_u32(h + 8, smp_crc(head ? 0 : w->session, h, n));
 }
 
-/* A frame of a source: all of them are numbered, so that a reader sees when one is missing. */
+/* Frames of a source are numbered, so that a reader notices a missing one. */
 static void begin_source_frame(struct sample_writer *w, unsigned source, enum smp_type type)
 {
 	struct written *s = &w->sources[source];
 
 	begin_frame(w, type);
-	add_varint(&w->out, source);
-	add_varint(&w->out, s->chain);
+	strbuf_add_varint(&w->out, source);
+	strbuf_add_varint(&w->out, s->chain);
 	s->chain = (s->chain + 1) % SMP_CHAIN_END;
 }
 
 static void add_clock(struct sample_writer *w)
 {
 	begin_frame(w, SMP_CLOCK);
-	add_varint(&w->out, w->boottime_ns);
+	strbuf_add_varint(&w->out, w->boottime_ns);
 	add_signed(&w->out, w->realtime_ns);
 	end_frame(w);
 }
@@ -133,7 +124,7 @@ static void add_head(struct sample_writer *w, enum smp_type type)
 		add_clock(w);
 }
 
-/* The first thing to be said after a failure is what it cost. */
+/* After a failure, first writes the number of lost sets. */
 static void begin_gathering(struct sample_writer *w)
 {
 	if (w->out.len || !w->failed)
@@ -142,11 +133,11 @@ static void begin_gathering(struct sample_writer *w)
 	if (!w->lost)
 		return;
 	begin_frame(w, SMP_LOST);
-	add_varint(&w->out, w->lost);
+	strbuf_add_varint(&w->out, w->lost);
 	end_frame(w);
 }
 
-/* What was gathered will not be in the file. */
+/* Drops what was gathered. */
 static void forget_gathered(struct sample_writer *w)
 {
 	strbuf_reset(&w->out);
@@ -154,13 +145,12 @@ static void forget_gathered(struct sample_writer *w)
 	w->lost += w->gathered;
 	w->gathered = 0;
 	for (size_t i = 0; i < w->source_count; i++)
-		w->sources[i].told = false;
+		w->sources[i].known = false;
 }
 
-/* ---- sources and entities ----------------------------------------------------------------------
- */
+/* ---- sources and entities ---- */
 
-static void tell_source(struct sample_writer *w, unsigned source, const struct sample_set *set)
+static void add_source(struct sample_writer *w, unsigned source, const struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 
@@ -168,16 +158,15 @@ static void tell_source(struct sample_writer *w, unsigned source, const struct s
 		add_head(w, SMP_REPEAT);
 	begin_source_frame(w, source, SMP_SOURCE);
 	add_text(&w->out, s->name, SMP_NAME_MAX);
-	add_varint(&w->out, s->every);
-	add_varint(&w->out, set->metric_count);
+	strbuf_add_varint(&w->out, s->every);
+	strbuf_add_varint(&w->out, set->metric_count);
 	for (size_t i = 0; i < set->metric_count; i++) {
 		const struct sample_metric *m = &set->metrics[i];
 		unsigned char scale[8];
 		uint64_t bits;
 
 		memcpy(&bits, &m->scale, sizeof(bits));
-		pl_put_u32(scale, (uint32_t)bits);
-		pl_put_u32(scale + 4, (uint32_t)(bits >> 32));
+		pl_put_u64(scale, bits);
 		add_text(&w->out, m->name, SMP_NAME_MAX);
 		add_text(&w->out, metric_unit_name(m->unit), SMP_NAME_MAX);
 		add_text(&w->out, metric_kind_name(m->kind), SMP_NAME_MAX);
@@ -187,13 +176,13 @@ static void tell_source(struct sample_writer *w, unsigned source, const struct s
 	}
 	end_frame(w);
 	if (s->metric_count != set->metric_count)
-		s->cap = 0; /* rows have another width: what there was is void */
+		s->cap = 0; /* rows have another width: the old ones are invalid */
 	s->metrics = set->metrics;
 	s->metric_count = set->metric_count;
-	s->told = true;
+	s->known = true;
 	s->readings = 0;
 	s->last_time = 0;
-	s->absences_told = 0;
+	s->absences_written = 0;
 }
 
 static void make_room(struct written *s, size_t places)
@@ -212,9 +201,8 @@ static void make_room(struct written *s, size_t places)
 	s->cap = cap;
 }
 
-/* Tells entities, all or those that are new; each begins without values. */
-static void tell_entities(struct sample_writer *w, unsigned source, struct sample_set *set,
-			  bool all)
+/* Writes all entities, or new ones; each begins without values. */
+static void add_entities(struct sample_writer *w, unsigned source, struct sample_set *set, bool all)
 {
 	struct written *s = &w->sources[source];
 	size_t places = set->entity_count < SMP_ENTITIES_MAX ? set->entity_count : SMP_ENTITIES_MAX;
@@ -236,11 +224,11 @@ static void tell_entities(struct sample_writer *w, unsigned source, struct sampl
 			before = 0;
 			open = true;
 		}
-		add_varint(&w->out, i - before);
+		strbuf_add_varint(&w->out, i - before);
 		before = i;
-		add_varint(&w->out, (uint64_t)e->kind);
+		strbuf_add_varint(&w->out, (uint64_t)e->kind);
 		add_text(&w->out, e->name, SMP_NAME_MAX);
-		add_facts(&w->out, e->facts);
+		add_metadata(&w->out, e->metadata);
 		e->fresh = false;
 		s->last_present[i] = 0;
 		memset(s->last + i * s->metric_count, 0, s->metric_count * sizeof(*s->last));
@@ -249,23 +237,22 @@ static void tell_entities(struct sample_writer *w, unsigned source, struct sampl
 		end_frame(w);
 }
 
-static void tell_absences(struct sample_writer *w, unsigned source, struct sample_set *set)
+static void add_absences(struct sample_writer *w, unsigned source, struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 
-	for (; s->absences_told < set->absence_count; s->absences_told++) {
-		struct sample_absence *a = &set->absences[s->absences_told];
+	for (; s->absences_written < set->absence_count; s->absences_written++) {
+		struct sample_absence *a = &set->absences[s->absences_written];
 
 		begin_source_frame(w, source, SMP_ABSENT);
-		add_varint(&w->out, a->metric);
+		strbuf_add_varint(&w->out, a->metric);
 		add_text(&w->out, a->reason, SMP_NAME_MAX);
 		end_frame(w);
 		a->fresh = false;
 	}
 }
 
-/* ---- readings ----------------------------------------------------------------------------------
- */
+/* ---- readings ---- */
 
 static void add_row(struct sample_writer *w, struct written *s, const struct sample_row *row,
 		    const int64_t *values, uint32_t *entity)
@@ -277,11 +264,11 @@ static void add_row(struct sample_writer *w, struct written *s, const struct sam
 	for (unsigned m = 0; m < s->metric_count; m++)
 		if (row->present >> m & 1 && values[m] != last[m])
 			changed |= (uint64_t)1 << m;
-	add_varint(&w->out, smp_zigzag((int64_t)row->entity - *entity) << 1 | !same);
+	strbuf_add_varint(&w->out, zigzag((int64_t)row->entity - *entity) << 1 | !same);
 	*entity = row->entity + 1;
 	if (!same)
-		add_varint(&w->out, row->present);
-	add_varint(&w->out, changed);
+		strbuf_add_varint(&w->out, row->present);
+	strbuf_add_varint(&w->out, changed);
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		if (!(changed >> m & 1))
 			continue;
@@ -311,7 +298,7 @@ static void add_rows(struct sample_writer *w, unsigned source, const struct samp
 	for (size_t i = 0; i < set->row_count; i++) {
 		struct sample_row row = set->rows[i];
 
-		/* one row an entity that is there */
+		/* one row per existing entity */
 		if (row.entity >= set->entity_count || row.entity >= s->cap ||
 		    !set->entities[row.entity].kind || s->stamp[row.entity] == s->reading)
 			continue;
@@ -327,21 +314,20 @@ static void add_rows(struct sample_writer *w, unsigned source, const struct samp
 	end_frame(w);
 }
 
-/* ---- for callers -------------------------------------------------------------------------------
- */
+/* ---- for callers ---- */
 
 struct sample_writer *sample_writer_open(int fd, const struct sample_file_head *head)
 {
 	struct sample_writer *w = xcalloc(1, sizeof(*w));
 
 	*w = (struct sample_writer){.fd = fd, .out = STRBUF_INIT, .head = STRBUF_INIT};
-	add_varint(&w->head, SMP_VERSION);
+	strbuf_add_varint(&w->head, SMP_VERSION);
 	add_text(&w->head, head->host, SMP_NAME_MAX);
 	add_text(&w->head, head->boot, SMP_NAME_MAX);
 	add_text(&w->head, head->job, SMP_NAME_MAX);
 	add_text(&w->head, head->run, SMP_NAME_MAX);
-	add_varint(&w->head, head->period_ns);
-	add_varint(&w->head, head->boottime_ns);
+	strbuf_add_varint(&w->head, head->period_ns);
+	strbuf_add_varint(&w->head, head->boottime_ns);
 	add_signed(&w->head, head->realtime_ns);
 	w->session = crc32c_bulk(0, w->head.buf, w->head.len);
 	add_head(w, SMP_HEAD);
@@ -357,7 +343,7 @@ unsigned sample_writer_source(struct sample_writer *w, const char *name, unsigne
 	w->sources[w->source_count++] = (struct written){.name = xstrdup(name), .every = every};
 	if (w->fd >= 0 && source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
 		begin_gathering(w);
-		tell_source(w, source, set);
+		add_source(w, source, set);
 	}
 	return source;
 }
@@ -373,12 +359,12 @@ void sample_writer_add(struct sample_writer *w, unsigned source, struct sample_s
 	begin_gathering(w);
 	w->gathered++;
 	bool again = w->fd >= 0 && s->readings >= SMP_WHOLE_EVERY;
-	bool all = !s->told || again || s->metrics != set->metrics ||
+	bool all = !s->known || again || s->metrics != set->metrics ||
 		   s->metric_count != set->metric_count;
 	if (all)
-		tell_source(w, source, set);
-	tell_entities(w, source, set, all);
-	tell_absences(w, source, set);
+		add_source(w, source, set);
+	add_entities(w, source, set, all);
+	add_absences(w, source, set);
 	add_rows(w, source, set);
 	s->readings++;
 	w->since_head++;
@@ -390,7 +376,7 @@ void sample_writer_clock(struct sample_writer *w, uint64_t boottime_ns, int64_t 
 	w->boottime_ns = boottime_ns;
 	w->realtime_ns = realtime_ns;
 	if (!w->out.len && w->failed)
-		begin_gathering(w); /* tells the clocks, too */
+		begin_gathering(w); /* writes the clocks, too */
 	else
 		add_clock(w);
 }
@@ -407,7 +393,7 @@ void sample_writer_take(struct sample_writer *w, struct strbuf *out)
 	w->gathered = w->lost = 0;
 	w->failed = w->has_clock = false;
 	for (size_t i = 0; i < w->source_count; i++) {
-		w->sources[i].told = false;
+		w->sources[i].known = false;
 		w->sources[i].chain = 0;
 	}
 	add_head(w, SMP_HEAD);
@@ -426,7 +412,7 @@ int sample_writer_flush(struct sample_writer *w, bool sync)
 	if (r == 0 && sync)
 		r = fs_sync(w->fd);
 	if (r < 0) {
-		/* where that fails, too, readers skip what was cut off */
+		/* if that fails too, readers skip the incomplete frame */
 		if (known && ftruncate(w->fd, st.st_size) < 0)
 			r = -errno;
 		forget_gathered(w);

@@ -1,35 +1,29 @@
-/* Arithmetic on curves; see series_math.h. */
+/* Arithmetic on points of series; see series_math.h. */
 #include "samples/series_math.h"
 
 #include <math.h>
 
 #include "samples/time_mean.h"
 
-/* A gap of more steps than anybody can look at is no curve. */
+/* A longer gap is not filled with steps. */
 #define STEPS_MAX 1000000
 
-void curve_release(struct curve *c)
+void points_release(struct points *c)
 {
 	free(c->points);
-	*c = (struct curve){0};
+	*c = (struct points){0};
 }
 
-void curve_add(struct curve *c, int64_t time, double value, double low, double high)
+void points_add(struct points *c, int64_t time, double value, double low, double high)
 {
 	GROW(c->points, c->count, c->cap);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room now */
-	c->points[c->count++] = (struct curve_point){time, value, low, high, 0};
+	c->points[c->count++] = (struct point){time, value, low, high, 0};
 }
 
-static void add_over(struct curve *c, int64_t time, double value, int64_t over)
+int64_t points_since(const struct points *c, size_t point)
 {
-	curve_add(c, time, value, value, value);
-	c->points[c->count - 1].over = over;
-}
-
-int64_t curve_since(const struct curve *c, size_t point)
-{
-	const struct curve_point *p = &c->points[point];
+	const struct point *p = &c->points[point];
 	int64_t before = point ? p[-1].time : INT64_MIN;
 
 	/* no time counts twice */
@@ -38,10 +32,10 @@ int64_t curve_since(const struct curve *c, size_t point)
 	return point && before < p->time ? before : p->time;
 }
 
-/* ---- one curve ------------------------------------------------------------------------------ */
+/* ---- one series ---- */
 
-/* What a counter grew by a second from one point to the next; false when it went back. */
-static bool rate_between(const struct curve_point *a, const struct curve_point *b, double *ret)
+/* The rate of a counter between two points; false: it decreased. */
+static bool rate_between(const struct point *a, const struct point *b, double *ret)
 {
 	if (b->time <= a->time || !(b->value >= a->value))
 		return false;
@@ -49,28 +43,18 @@ static bool rate_between(const struct curve_point *a, const struct curve_point *
 	return true;
 }
 
-void curve_rate(const struct curve *in, struct curve *out)
+void points_become_rate(struct points *c)
 {
-	double rate;
-
-	for (size_t i = 1; i < in->count; i++)
-		if (rate_between(&in->points[i - 1], &in->points[i], &rate))
-			add_over(out, in->points[i].time, rate,
-				 in->points[i].time - in->points[i - 1].time);
-}
-
-void curve_become_rate(struct curve *c)
-{
-	struct curve_point before = c->count ? c->points[0] : (struct curve_point){0};
+	struct point before = c->count ? c->points[0] : (struct point){0};
 	size_t kept = 0;
 	double rate;
 
 	for (size_t i = 1; i < c->count; i++) {
-		struct curve_point p = c->points[i];
+		struct point p = c->points[i];
 
 		if (rate_between(&before, &p, &rate))
-			c->points[kept++] = (struct curve_point){p.time, rate, rate, rate,
-								 p.time - before.time};
+			c->points[kept++] =
+				(struct point){p.time, rate, rate, rate, p.time - before.time};
 		before = p;
 	}
 	c->count = kept;
@@ -84,23 +68,23 @@ static int64_t step_of(int64_t time, int64_t step)
 	return time - (rest < 0 ? rest + step : rest);
 }
 
-/* Adds growth over a time to the step that begins there. value: growth, low: time it took. */
-static void add_growth(struct curve *out, int64_t begin, double growth, double time)
+/* Adds growth to the step that begins there. value: growth, low: its time. */
+static void add_growth(struct points *out, int64_t begin, double growth, double time)
 {
-	struct curve_point *last = out->count ? &out->points[out->count - 1] : NULL;
+	struct point *last = out->count ? &out->points[out->count - 1] : NULL;
 
 	if (!last || last->time != begin) {
-		curve_add(out, begin, growth, time, 0);
+		points_add(out, begin, growth, time, 0);
 		return;
 	}
 	last->value += growth;
 	last->low += time;
 }
 
-void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out)
+void points_rate_steps(const struct points *in, int64_t step, struct points *out)
 {
 	for (size_t i = 1; i < in->count; i++) {
-		const struct curve_point *a = &in->points[i - 1], *b = &in->points[i];
+		const struct point *a = &in->points[i - 1], *b = &in->points[i];
 
 		if (b->time <= a->time || !(b->value >= a->value))
 			continue;
@@ -116,31 +100,31 @@ void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out)
 		}
 	}
 	for (size_t i = 0; i < out->count; i++) {
-		struct curve_point *p = &out->points[i];
+		struct point *p = &out->points[i];
 
 		p->value = p->value * 1e6 / p->low;
 		p->low = p->high = p->value;
 	}
 }
 
-/* Steps on their way to means. */
+/* Steps whose means are being computed. */
 struct mean_steps {
-	struct curve *out;
+	struct points *out;
 	double *weight; /* us, by point of out */
 	size_t cap;
 };
 
-/* Adds a value to the step that begins there; weight 0: of a point, shown where there is nothing
- * else. Extremes are those of readings, where the step has one. */
+/* Adds a value to the step that begins there; weight 0: of a point, used if there is nothing else.
+ * Extremes are those of samples, if the step has one. */
 static void add_mean(struct mean_steps *m, int64_t begin, double value, double weight, bool read)
 {
-	struct curve *out = m->out;
-	struct curve_point *last = out->count ? &out->points[out->count - 1] : NULL;
+	struct points *out = m->out;
+	struct point *last = out->count ? &out->points[out->count - 1] : NULL;
 
 	if (!last || last->time != begin) {
 		double extreme = read ? value : NAN;
 
-		curve_add(out, begin, value, extreme, extreme);
+		points_add(out, begin, value, extreme, extreme);
 		GROW(m->weight, out->count - 1, m->cap);
 		m->weight[out->count - 1] = weight;
 		return;
@@ -155,9 +139,9 @@ static void add_mean(struct mean_steps *m, int64_t begin, double value, double w
 	m->weight[out->count - 1] = all;
 }
 
-/* Adds what was from one time to another, a level or a mean, to the steps in it. */
-static void add_span(struct mean_steps *m, int64_t step, const struct curve_point *from,
-		     const struct curve_point *to, bool mean)
+/* Adds a level or a mean between two times to the steps in between. */
+static void add_span(struct mean_steps *m, int64_t step, const struct point *from,
+		     const struct point *to, bool mean)
 {
 	if (to->time <= from->time || (to->time - from->time) / step > STEPS_MAX)
 		return;
@@ -167,7 +151,7 @@ static void add_span(struct mean_steps *m, int64_t step, const struct curve_poin
 		end = end < to->time ? end : to->time;
 		double v = mean ? to->value
 				: time_level(from->time, from->value, to->time, to->value, at, end);
-		/* nobody read what a level was on the way from one reading to the next */
+		/* a level between two samples was not measured */
 		bool read = mean || (begin != step_of(from->time, step) &&
 				     begin != step_of(to->time, step));
 		add_mean(m, begin, v, (double)(end - at), read);
@@ -175,16 +159,16 @@ static void add_span(struct mean_steps *m, int64_t step, const struct curve_poin
 	}
 }
 
-void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,
-		      struct curve *out)
+void points_mean_steps(const struct points *in, enum metric_kind kind, int64_t step,
+		       struct points *out)
 {
 	struct mean_steps m = {.out = out};
 	struct time_usual usual = {0};
 	bool mean = kind == KIND_MEAN;
 
 	for (size_t i = 0; i < in->count; i++) {
-		const struct curve_point *p = &in->points[i];
-		const struct curve_point since = {.time = curve_since(in, i)};
+		const struct point *p = &in->points[i];
+		const struct point since = {.time = points_since(in, i)};
 
 		if (mean)
 			add_span(&m, step, &since, p, true);
@@ -193,11 +177,11 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 		add_mean(&m, step_of(p->time, step), p->value, 0, true);
 	}
 	for (size_t i = 0; i < out->count; i++)
-		curve_point_span(&out->points[i]);
+		point_span(&out->points[i]);
 	free(m.weight);
 }
 
-double curve_time_mean(const struct curve *c, enum metric_kind kind)
+double points_time_mean(const struct points *c, enum metric_kind kind)
 {
 	struct time_mean m = {0};
 
@@ -208,18 +192,18 @@ double curve_time_mean(const struct curve *c, enum metric_kind kind)
 	return time_mean_value(&m);
 }
 
-void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out)
+void points_hold_steps(const struct points *in, int64_t step, int64_t age, struct points *out)
 {
 	for (size_t i = 0; i < in->count; i++) {
-		const struct curve_point *p = &in->points[i];
+		const struct point *p = &in->points[i];
 		int64_t begin = p->time - step / 2, end = p->time + age;
 
 		if (i + 1 < in->count && in->points[i + 1].time - step / 2 < end)
 			end = in->points[i + 1].time - step / 2;
-		/* what is over some time is over as much of it at the nearest multiple, too */
+		/* the duration of a mean belongs to its nearest multiple */
 		for (int64_t at = step_of(begin + step - 1, step), over = p->over; at < end;
 		     at += step, over = 0) {
-			curve_add(out, at, p->value, p->low, p->high);
+			points_add(out, at, p->value, p->low, p->high);
 			out->points[out->count - 1].over = over;
 		}
 	}
@@ -227,38 +211,38 @@ void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct 
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct curve_span *x = a, *y = b;
+	const struct points_span *x = a, *y = b;
 
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-void curve_known(struct curve *c, struct curve_span *spans, size_t count)
+void points_known(struct points *c, struct points_span *spans, size_t count)
 {
-	struct curve out = {0};
+	struct points out = {0};
 	int64_t until = INT64_MIN;
 	size_t next = 0;
 
 	if (count)
 		qsort(spans, count, sizeof(*spans), by_begin);
 	for (size_t i = 0; i < c->count; i++) {
-		const struct curve_point *p = &c->points[i];
+		const struct point *p = &c->points[i];
 
 		for (; next < count && spans[next].from <= p->time; next++) {
-			/* what begins here was not there since the point before */
+			/* nothing is known since the point before */
 			if (i && until < spans[next].from && c->points[i - 1].time <= until)
-				curve_add(&out, c->points[i - 1].time + 1, NAN, NAN, NAN);
+				points_add(&out, c->points[i - 1].time + 1, NAN, NAN, NAN);
 			until = spans[next].to > until ? spans[next].to : until;
 		}
-		curve_add(&out, p->time, p->value, p->low, p->high);
+		points_add(&out, p->time, p->value, p->low, p->high);
 		out.points[out.count - 1].over = p->over;
 	}
-	curve_release(c);
+	points_release(c);
 	*c = out;
 }
 
-/* Spans in the order of their times, those that touch each other as one. */
+/* Spans in order of time; adjacent ones are joined. */
 struct spans {
-	struct curve_span *list;
+	struct points_span *list;
 	size_t count, cap;
 };
 
@@ -269,7 +253,7 @@ static void span_add(struct spans *s, int64_t from, int64_t to)
 		return;
 	}
 	GROW(s->list, s->count, s->cap);
-	s->list[s->count++] = (struct curve_span){from, to};
+	s->list[s->count++] = (struct points_span){from, to};
 }
 
 static void spans_merge(struct spans *s)
@@ -279,7 +263,7 @@ static void spans_merge(struct spans *s)
 	if (s->count)
 		qsort(s->list, s->count, sizeof(*s->list), by_begin);
 	for (size_t i = 0; i < s->count; i++) {
-		struct curve_span x = s->list[i];
+		struct points_span x = s->list[i];
 
 		if (!kept || s->list[kept - 1].to < x.from)
 			s->list[kept++] = x;
@@ -289,7 +273,7 @@ static void spans_merge(struct spans *s)
 	s->count = kept;
 }
 
-/* How much of a time is in none of the spans; *at goes along with times that grow. */
+/* How much of a time is outside of all spans; *at advances with increasing times. */
 static int64_t time_outside(const struct spans *s, size_t *at, int64_t from, int64_t to)
 {
 	int64_t left = to - from;
@@ -304,12 +288,12 @@ static int64_t time_outside(const struct spans *s, size_t *at, int64_t from, int
 	return left;
 }
 
-static bool is_counted(const struct curve_point *a, const struct curve_point *b)
+static bool is_counted(const struct point *a, const struct point *b)
 {
 	return b->value >= a->value;
 }
 
-double curve_mean_rate(const struct curve *list, size_t count)
+double points_mean_rate(const struct points *list, size_t count)
 {
 	struct spans known = {0}, gaps = {0};
 	double growth = 0;
@@ -318,7 +302,7 @@ double curve_mean_rate(const struct curve *list, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 1; k < list[i].count; k++) {
-			const struct curve_point *a = &list[i].points[k - 1], *b = a + 1;
+			const struct point *a = &list[i].points[k - 1], *b = a + 1;
 
 			if (b->time > a->time)
 				span_add(is_counted(a, b) ? &known : &gaps, a->time, b->time);
@@ -330,7 +314,7 @@ double curve_mean_rate(const struct curve *list, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		at = 0;
 		for (size_t k = 1; k < list[i].count; k++) {
-			const struct curve_point *a = &list[i].points[k - 1], *b = a + 1;
+			const struct point *a = &list[i].points[k - 1], *b = a + 1;
 
 			if (b->time <= a->time || !is_counted(a, b))
 				continue;
@@ -345,12 +329,12 @@ double curve_mean_rate(const struct curve *list, size_t count)
 	return time > 0 ? growth * 1e6 / (double)time : NAN;
 }
 
-void curve_growth(struct curve *c)
+void points_growth(struct points *c)
 {
 	double sum = 0, before = c->count ? c->points[0].value : 0;
 
 	for (size_t i = 0; i < c->count; i++) {
-		struct curve_point *p = &c->points[i];
+		struct point *p = &c->points[i];
 
 		if (p->value > before)
 			sum += p->value - before;
@@ -366,7 +350,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-int64_t curve_period(const struct curve *c)
+int64_t points_period(const struct points *c)
 {
 	if (c->count < 2)
 		return 0;
@@ -378,36 +362,27 @@ int64_t curve_period(const struct curve *c)
 	return gaps[n / 2];
 }
 
-/* ---- several -------------------------------------------------------------------------------- */
+/* ---- several ---- */
 
-static double join(double a, double b, enum metric_agg agg)
-{
-	if (agg == AGG_MAX)
-		return a > b ? a : b;
-	if (agg == AGG_MIN)
-		return a < b ? a : b;
-	return a + b;
-}
-
-/* Means of one time are over the same one: but those of what was not there before. */
-static int64_t longer(const struct curve_point *a, const struct curve_point *b)
+/* Means at one time cover the same time, except those of new entities. */
+static int64_t longer(const struct point *a, const struct point *b)
 {
 	int64_t one = a ? a->over : 0, other = b ? b->over : 0;
 
 	return one > other ? one : other;
 }
 
-void curve_combine(struct curve *to, const struct curve *other, enum metric_agg agg, bool carry)
+void points_combine(struct points *to, const struct points *other, enum metric_agg agg, bool carry)
 {
-	struct curve out = {0};
+	struct points out = {0};
 	size_t a = 0, b = 0;
 
 	while (a < to->count || b < other->count) {
-		const struct curve_point *p = a < to->count ? &to->points[a] : NULL;
-		const struct curve_point *q = b < other->count ? &other->points[b] : NULL;
+		const struct point *p = a < to->count ? &to->points[a] : NULL;
+		const struct point *q = b < other->count ? &other->points[b] : NULL;
 		int64_t time = p && (!q || p->time <= q->time) ? p->time : q ? q->time : 0;
 
-		/* which of the two count here, and with which point */
+		/* which of the two count here, and which point of each */
 		p = p && p->time == time ? &to->points[a++]
 		    : carry && a         ? &to->points[a - 1]
 					 : NULL;
@@ -415,23 +390,23 @@ void curve_combine(struct curve *to, const struct curve *other, enum metric_agg 
 		    : carry && b         ? &other->points[b - 1]
 					 : NULL;
 		if (p && q)
-			curve_add(&out, time, join(p->value, q->value, agg),
-				  join(p->low, q->low, agg), join(p->high, q->high, agg));
+			points_add(&out, time, agg_join(p->value, q->value, agg),
+				   agg_join(p->low, q->low, agg), agg_join(p->high, q->high, agg));
 		else if (p || q)
-			curve_add(&out, time, (p ? p : q)->value, (p ? p : q)->low,
-				  (p ? p : q)->high);
+			points_add(&out, time, (p ? p : q)->value, (p ? p : q)->low,
+				   (p ? p : q)->high);
 		if (p || q)
 			out.points[out.count - 1].over = longer(p, q);
 	}
-	curve_release(to);
+	points_release(to);
 	*to = out;
 }
 
-/* ---- hosts ---------------------------------------------------------------------------------- */
+/* ---- hosts ---- */
 
 struct turn {
 	int64_t time;
-	size_t curve, point;
+	size_t series, point;
 };
 
 static int by_turn(const void *a, const void *b)
@@ -441,21 +416,21 @@ static int by_turn(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* The point of a curve at a time, or the one before: NULL before its first. */
-static const struct curve_point *point_by(const struct curve *c, size_t next)
+/* The point at or before a time; NULL: before the first. */
+static const struct point *point_by(const struct points *c, size_t next)
 {
 	return next ? &c->points[next - 1] : NULL;
 }
 
-/* next: by curve, the place behind its last point that is not later. */
-static void add_time(const struct curve *list, const size_t *next, size_t count, int64_t time,
-		     enum metric_agg agg, bool carry, struct curve *out)
+/* next: for each series, the index after its last point that is not later. */
+static void add_time(const struct points *list, const size_t *next, size_t count, int64_t time,
+		     enum metric_agg agg, bool carry, struct points *out)
 {
-	struct curve_point sum = {.time = time};
+	struct point sum = {.time = time};
 	bool any = false, hole = false;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct curve_point *p = point_by(&list[i], next[i]);
+		const struct point *p = point_by(&list[i], next[i]);
 
 		if (!p || (p->time != time && !carry && next[i] == list[i].count))
 			continue;
@@ -463,22 +438,22 @@ static void add_time(const struct curve *list, const size_t *next, size_t count,
 			hole = true;
 			continue;
 		}
-		sum.value = any ? join(sum.value, p->value, agg) : p->value;
-		sum.low = any ? join(sum.low, p->low, agg) : p->low;
-		sum.high = any ? join(sum.high, p->high, agg) : p->high;
+		sum.value = any ? agg_join(sum.value, p->value, agg) : p->value;
+		sum.low = any ? agg_join(sum.low, p->low, agg) : p->low;
+		sum.high = any ? agg_join(sum.high, p->high, agg) : p->high;
 		sum.over = longer(&sum, p);
 		any = true;
 	}
 	if (hole)
-		curve_add(out, time, NAN, NAN, NAN);
+		points_add(out, time, NAN, NAN, NAN);
 	else if (any)
-		curve_add(out, time, sum.value, sum.low, sum.high);
+		points_add(out, time, sum.value, sum.low, sum.high);
 	if (any && !hole)
 		out->points[out->count - 1].over = sum.over;
 }
 
-void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg agg, bool carry,
-			 struct curve *out)
+void points_combine_hosts(const struct points *list, size_t count, enum metric_agg agg, bool carry,
+			  struct points *out)
 {
 	_cleanup_free_ size_t *next = xcalloc(count + 1, sizeof(*next));
 	_cleanup_free_ struct turn *turns = NULL;
@@ -493,8 +468,8 @@ void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg
 		qsort(turns, n, sizeof(*turns), by_turn);
 	for (size_t i = 0, to; i < n; i = to) {
 		for (to = i; to < n && turns[to].time == turns[i].time; to++)
-			if (next[turns[to].curve] <= turns[to].point)
-				next[turns[to].curve] = turns[to].point + 1;
+			if (next[turns[to].series] <= turns[to].point)
+				next[turns[to].series] = turns[to].point + 1;
 		add_time(list, next, count, turns[i].time, agg, carry, out);
 	}
 }

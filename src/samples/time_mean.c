@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-/* One reading may be missing, and a sampler that keeps to its budget doubles its period. */
+/* One sample may be missing, and a sampler above its budget doubles its period. */
 #define GAP_FACTOR 2.5
 
-/* The first interval is as short as chance has it: ticks are at whole periods of the wall clock. A
- * reading between two ticks must not make the next interval a gap, so what is usual falls slowly. A
- * second long interval in a row is a new period. */
+/* The first interval may be short, since ticks are at multiples of the period. A sample between two
+ * ticks must not make the next interval a gap, so the usual interval decreases slowly. A second
+ * long interval in a row is a new period. */
 bool time_usual_gap(struct time_usual *u, int64_t interval_us)
 {
 	double interval = (double)interval_us;

@@ -1,9 +1,8 @@
 /*
- * Requests to servers that feeds write to (module "http": libcurl, zlib). One connection is kept
- * open; bodies are packed where the server takes that; what a server answers is read up to a limit.
+ * Requests to the servers of sinks (module "http": libcurl, zlib). One connection is kept open.
+ * Replies are read up to a limit.
  */
-#ifndef PL_SINKS_HTTP_H
-#define PL_SINKS_HTTP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,18 +13,19 @@
 struct http;
 
 struct http_options {
-	const char *url;       /* http:// or https://, host, port, and what all paths begin with */
-	const char *user_file; /* "user:password" in a file, for basic authentication; NULL: none */
+	const char *url; /* http:// or https://, host, port, and a prefix of all paths */
+	const char
+		*user_file; /* a file with "user:password", for basic authentication; NULL: none */
 	bool no_check_certificates;
 	long timeout_ms; /* for one request; 0: 30 s */
 };
 
 struct http_request {
 	const char *method;   /* "POST" */
-	const char *path;     /* with its "/", behind the URL */
+	const char *path;     /* begins with "/", appended to the URL */
 	const char *type;     /* of the content; NULL: no body */
-	const char *encoding; /* said of a body that is packed already; NULL: none */
-	const char *header;   /* one more, whole; NULL: none */
+	const char *encoding; /* of a body that is already compressed; NULL: none */
+	const char *header;   /* one more header line; NULL: none */
 	const void *body;
 	size_t size;
 	bool pack; /* gzip the body */
@@ -34,8 +34,8 @@ struct http_request {
 struct http_reply {
 	long status;
 	struct strbuf body;
-	uint64_t retry_after_s; /* 0: not said */
-	const char *url;        /* that was asked, the connection's; its secrets are not shown */
+	uint64_t retry_after_s; /* 0: not given */
+	const char *url;        /* of the connection; with its password */
 };
 #define HTTP_REPLY_INIT             \
 	{                           \
@@ -43,13 +43,12 @@ struct http_reply {
 	}
 
 struct http_functions {
-	/* -EINVAL: no such URL, or the file of the user cannot be used. */
+	/* -EINVAL: not a URL, or user_file cannot be used. */
 	int (*open)(struct http **ret, const struct http_options *o, struct strbuf *why);
 	void (*close)(struct http *h);
 	/*
-	 * 0 with any status that the server gave; -EAGAIN when there was no whole answer: not
-	 * reachable, too slow, broken off; -EMSGSIZE when the answer is too long. The reply is
-	 * emptied first.
+	 * 0 with any status; -EAGAIN without a complete reply (unreachable, too slow, broken off);
+	 * -EMSGSIZE if the reply is too long.
 	 */
 	int (*send)(struct http *h, const struct http_request *r, struct http_reply *reply,
 		    struct strbuf *why);
@@ -57,9 +56,7 @@ struct http_functions {
 
 /* Loads the module; NULL with the reason in *why. */
 const struct http_functions *http_module(struct strbuf *why);
-/* A status that may be another one later: 408, 429 and those from 500 on. */
+/* Is it a status that may change by itself: 408, 425, 429, 500 and above? */
 bool http_is_passing(long status);
-/* The first line of an answer, cut, for a message. */
+/* Adds status and first line of a reply, for a message. */
 void http_add_reason(struct strbuf *out, const struct http_reply *reply);
-
-#endif

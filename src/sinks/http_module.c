@@ -1,4 +1,4 @@
-/* Module "http": requests by libcurl, packed by zlib. */
+/* Module "http": requests by libcurl, compressed by zlib. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 struct http {
 	CURL *curl;
-	char *url, *shown; /* shown: without what is secret in it */
+	char *url, *shown; /* shown: without the password */
 	char error[CURL_ERROR_SIZE];
 	struct strbuf packed;
 	struct http_reply *reply; /* of the request under way */
@@ -26,10 +26,9 @@ struct http {
 	bool too_long;
 };
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
-/* The first line of the file is user:password; the name must not be told to everybody. */
+/* The first line of the file is user:password, which others must not read. */
 static int set_user(struct http *h, const char *path, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -37,23 +36,18 @@ static int set_user(struct http *h, const char *path, struct strbuf *why)
 	struct stat st;
 	ssize_t n = fd < 0 || fstat(fd, &st) < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (n < 0) {
-		strbuf_addf(why, "%s: %s", path, strerror(errno));
-		return -EINVAL;
-	}
+	if (n < 0)
+		return strbuf_fail(why, -EINVAL, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_mode & 077) {
 		explicit_bzero(text, sizeof(text));
-		strbuf_addf(why,
-			    "'%s' can be read by others: chmod 600 it, and change the password",
-			    path);
-		return -EINVAL;
+		return strbuf_fail(
+			why, -EINVAL,
+			"'%s' is readable by others; chmod 600 it and change the password", path);
 	}
 	text[n] = 0;
 	text[strcspn(text, "\r\n")] = 0;
-	if (!strchr(text, ':')) {
-		strbuf_addf(why, "%s: its first line is to be user:password", path);
-		return -EINVAL;
-	}
+	if (!strchr(text, ':'))
+		return strbuf_fail(why, -EINVAL, "%s: the first line must be user:password", path);
 	curl_easy_setopt(h->curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
 	curl_easy_setopt(h->curl, CURLOPT_USERPWD, text);
 	explicit_bzero(text, sizeof(text));
@@ -91,7 +85,7 @@ static size_t take_header(char *p, size_t size, size_t count, void *user)
 	struct http *h = user;
 	size_t n = size * count;
 
-	/* libcurl keeps them, too */
+	/* libcurl keeps all headers in memory */
 	h->header_bytes += n;
 	if (h->header_bytes > HEADERS_MAX) {
 		h->too_long = true;
@@ -114,11 +108,11 @@ static int open_http(struct http **ret, const struct http_options *o, struct str
 {
 	_cleanup_free_ char *shown = secrets_shown(o->url);
 
-	if (!str_prefix(o->url, "http://") && !str_prefix(o->url, "https://")) {
-		strbuf_addf(why, "'%s' is no address of a server: http://HOST:PORT or https://",
-			    shown);
-		return -EINVAL;
-	}
+	if (!str_prefix(o->url, "http://") && !str_prefix(o->url, "https://"))
+		return strbuf_fail(
+			why, -EINVAL,
+			"invalid server address '%s'; use http://HOST:PORT or https://HOST:PORT",
+			shown);
 	struct http *h = xcalloc(1, sizeof(*h));
 	h->packed = (struct strbuf)STRBUF_INIT;
 	h->url = xstrdup(o->url);
@@ -155,14 +149,13 @@ static int open_http(struct http **ret, const struct http_options *o, struct str
 	return 0;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static int pack(struct http *h, const void *p, size_t n)
 {
 	z_stream z = {0};
 
-	/* 15 + 16: with gzip's head */
+	/* 15 + 16: with a gzip header */
 	if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	strbuf_reset(&h->packed);
@@ -188,10 +181,9 @@ static int perform(struct http *h, const struct http_request *r, struct strbuf *
 {
 	CURLcode e = curl_easy_perform(h->curl);
 
-	if (h->too_long) {
-		strbuf_addf(why, "%s%s: the answer is too long", h->shown, r->path);
-		return -EMSGSIZE;
-	}
+	if (h->too_long)
+		return strbuf_fail(why, -EMSGSIZE, "%s%s: the reply is too long", h->shown,
+				   r->path);
 	if (e != CURLE_OK) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -228,7 +220,7 @@ static int send_http(struct http *h, const struct http_request *r, struct http_r
 	}
 	headers = add_header(headers, "Content-Type", r->type);
 	headers = add_header(headers, "Content-Encoding", r->encoding);
-	headers = curl_slist_append(headers, "Expect:"); /* no round trip more for large bodies */
+	headers = curl_slist_append(headers, "Expect:"); /* avoids a round trip for large bodies */
 	if (r->header)
 		headers = curl_slist_append(headers, r->header);
 	curl_easy_setopt(h->curl, CURLOPT_URL, url);
@@ -256,9 +248,4 @@ static const struct http_functions functions = {
 	.send = send_http,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "http",
-	.library = "libcurl",
-	.functions = &functions,
-};
+PL_MODULE("http", "libcurl", &functions);

@@ -10,7 +10,7 @@
 
 struct own_metrics {
 	pthread_mutex_t lock;
-	struct strbuf text[2]; /* the older form, OpenMetrics */
+	struct strbuf text[2]; /* the older format, OpenMetrics */
 };
 
 struct own_metrics *own_metrics_new(void)
@@ -54,7 +54,7 @@ void own_metrics_add(struct own_metrics *o, bool openmetrics, struct strbuf *out
 
 void own_metrics_head(struct strbuf *out, bool openmetrics, const struct own_family *f)
 {
-	/* the older format knows the name of a counter only as a whole */
+	/* the older format has the complete name of a counter here */
 	const char *end = f->counter && !openmetrics ? "_total" : "";
 
 	strbuf_addf(out, "# TYPE " OWN_METRICS_PREFIX "%s%s %s\n", f->name, end,

@@ -1,9 +1,9 @@
 /*
- * Feeds csv and jsonl: every row as a line of one file, once. A commit appends lines, syncs them,
- * and then notes the size of the file with the position of the log, beside the file
- * (FILE.position): a log that is put back from a backup does not bring an old note along. What is
- * behind the noted size is of a commit that did not end, and is cut off. A file that was moved away
- * or cut by somebody (logrotate) is begun anew; HUP does the same.
+ * Sinks csv and jsonl: every row as a line of one file, once. A commit appends lines, syncs them,
+ * and then notes the size of the file and the position of the log in FILE.position. The note is
+ * beside the file, so that restoring the log from a backup does not bring an old note along. What
+ * follows the noted size is from an unfinished commit and is cut off. If the file was moved away or
+ * truncated (logrotate), or on HUP, a new one is begun.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 #define NOTE ".position"
 #define HELD_MAX ((size_t)4 << 20)
 
-/* What the file was at the last commit. */
+/* The file at the last commit. */
 struct note {
 	uint64_t position; /* the last entry in it; 0: none */
 	uint64_t size, inode, device;
-	uint64_t log; /* its id, which the position is of */
+	uint64_t log; /* id of the log that the position belongs to */
 };
 
 struct lines {
@@ -34,12 +34,11 @@ struct lines {
 	int fd, dir; /* dir: where the file is */
 	uint64_t log;
 	struct note note;
-	struct strbuf out; /* behind the noted size */
-	uint64_t have;     /* the last entry whose lines are in it */
+	struct strbuf out; /* lines not yet committed */
+	uint64_t have;     /* the last entry in it */
 };
 
-/* ---- the file and its note --------------------------------------------------------------------
- */
+/* ---- the file and its note ------------------------------------------------------------------ */
 
 static void shut(struct lines *l)
 {
@@ -47,30 +46,13 @@ static void shut(struct lines *l)
 	l->fd = -1;
 }
 
-static int make_directories(const char *path, struct strbuf *why)
-{
-	_cleanup_free_ char *p = xstrdup(path);
-
-	for (char *slash = strchr(p + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		if (mkdir(p, 0755) < 0 && errno != EEXIST) {
-			int r = -errno;
-
-			strbuf_addf(why, "cannot make directory '%s': %s", p, strerror(-r));
-			return r;
-		}
-		*slash = '/';
-	}
-	return 0;
-}
-
-/* Where the file is, or will be. */
+/* Opens the directory of the file. */
 static int open_directory(struct lines *l, struct strbuf *why)
 {
 	const char *name = path_base(l->path);
 	_cleanup_free_ char *dir =
 		name == l->path ? xstrdup(".") : xstrndup(l->path, (size_t)(name - l->path));
-	int r = make_directories(l->path, why);
+	int r = fs_make_parents(l->path, 0755, why);
 
 	if (r == 0) {
 		close_fd(&l->dir);
@@ -91,12 +73,12 @@ static int read_note(struct lines *l, struct strbuf *why)
 	    sscanf(text.buf,
 		   "position %" SCNu64 " size %" SCNu64 " file %" SCNu64 ":%" SCNu64 " of %" SCNx64,
 		   &n.position, &n.size, &n.device, &n.inode, &n.log) == 5) {
-		if (n.log != l->log) /* numbers of another */
+		if (n.log != l->log) /* numbers of another log */
 			n.position = 0;
 		l->note = n;
 		return 0;
 	}
-	strbuf_addf(why, "cannot read what is noted of '%s': %s", l->path,
+	strbuf_addf(why, "cannot read the note '%s" NOTE "': %s", l->path,
 		    strerror(r < 0 ? -r : EBADMSG));
 	return r < 0 ? r : -EINVAL;
 }
@@ -111,23 +93,21 @@ static int write_note(struct lines *l, const struct note *n, struct strbuf *why)
 	int r = fs_replace_durable(l->dir, l->note_name, text, (size_t)size, 0600);
 
 	if (r < 0)
-		strbuf_addf(why, "cannot note the size of '%s': %s", l->path, strerror(-r));
+		strbuf_addf(why, "cannot write the note '%s" NOTE "': %s", l->path, strerror(-r));
 	else
 		l->note = *n;
 	return r;
 }
 
-/* Goes on where the last commit ended; what another has put there, or left of it, stays. */
+/* Continues after the last commit; a file that others replaced or truncated is left as it is. */
 static int take_up(struct lines *l, struct strbuf *why)
 {
 	struct note n = l->note;
 	struct stat st;
 	int r = fstat(l->fd, &st) < 0 ? -errno : 0;
 
-	if (r == 0 && !S_ISREG(st.st_mode)) {
-		strbuf_addf(why, "'%s' is no file that lines can be taken back from", l->path);
-		return -EINVAL;
-	}
+	if (r == 0 && !S_ISREG(st.st_mode))
+		return strbuf_fail(why, -EINVAL, "'%s' is not a regular file", l->path);
 	bool same = n.inode == st.st_ino && n.device == st.st_dev;
 	if (r == 0 && same && n.size < (uint64_t)st.st_size)
 		r = ftruncate(l->fd, (off_t)n.size) < 0 ? -errno : 0;
@@ -137,7 +117,7 @@ static int take_up(struct lines *l, struct strbuf *why)
 	n.device = st.st_dev;
 	n.log = l->log;
 	if (r < 0)
-		strbuf_addf(why, "cannot go on with '%s': %s", l->path, strerror(-r));
+		strbuf_addf(why, "cannot continue '%s': %s", l->path, strerror(-r));
 	return r < 0 ? r : write_note(l, &n, why);
 }
 
@@ -148,15 +128,10 @@ static int open_file(struct lines *l, struct strbuf *why)
 	if (r < 0)
 		return r;
 	l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
-	if (l->fd < 0) {
-		r = -errno;
-		strbuf_addf(why, "cannot open '%s': %s", l->path, strerror(-r));
-		return r;
-	}
-	if (flock(l->fd, LOCK_EX | LOCK_NB) < 0) {
-		strbuf_addf(why, "another one writes to '%s'", l->path);
-		r = -EAGAIN;
-	}
+	if (l->fd < 0)
+		return strbuf_fail(why, -errno, "cannot open '%s': %s", l->path, strerror(errno));
+	if (flock(l->fd, LOCK_EX | LOCK_NB) < 0)
+		r = strbuf_fail(why, -EAGAIN, "another process writes to '%s'", l->path);
 	if (r == 0)
 		r = fs_sync_parent(l->path);
 	if (r == 0)
@@ -173,8 +148,8 @@ static bool is_gone(const struct lines *l)
 	return stat(l->path, &st) < 0 || st.st_ino != l->note.inode || st.st_dev != l->note.device;
 }
 
-/* What was not committed is in memory, and goes to the file that is there now. Once it has been
- * open, whatever is in the way may pass. */
+/* Uncommitted lines are in memory, and go to the file that has the path now. It was open before, so
+ * any error may pass. */
 static int ready(struct lines *l, struct strbuf *why)
 {
 	if (l->fd >= 0 && is_gone(l))
@@ -182,16 +157,15 @@ static int ready(struct lines *l, struct strbuf *why)
 	return l->fd >= 0 || open_file(l, why) == 0 ? 0 : -EAGAIN;
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------
- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 static void close_lines(void *state)
 {
 	struct lines *l = state;
 
-	/* of a commit that failed */
+	/* the rest is of a failed commit */
 	if (l->fd >= 0 && ftruncate(l->fd, (off_t)l->note.size) < 0)
-		log_debug("cannot cut '%s': %s", l->path, strerror(errno));
+		log_debug("cannot truncate '%s': %s", l->path, strerror(errno));
 	shut(l);
 	close_fd(&l->dir);
 	strbuf_release(&l->out);
@@ -203,10 +177,8 @@ static void close_lines(void *state)
 static int open_lines(const struct sink_options *o, bool csv, void **state, uint64_t *position,
 		      struct strbuf *why)
 {
-	if (strlen(o->target) > PATH_MAX - 64) {
-		strbuf_addstr(why, "the path of the file is too long");
-		return -EINVAL;
-	}
+	if (strlen(o->target) > PATH_MAX - 64)
+		return strbuf_fail(why, -EINVAL, "the path of the file is too long");
 	struct lines *l = xcalloc(1, sizeof(*l));
 	*l = (struct lines){.path = xstrdup(o->target),
 			    .note_name = xasprintf("%s" NOTE, path_base(o->target)),
@@ -220,14 +192,9 @@ static int open_lines(const struct sink_options *o, bool csv, void **state, uint
 		r = read_note(l, why);
 	if (r == 0)
 		r = open_file(l, why);
-	if (r < 0) {
-		close_lines(l);
-		return r;
-	}
 	l->have = l->note.position;
 	*position = l->have ? l->have + 1 : 0;
-	*state = l;
-	return 0;
+	return sink_opened(l, r, close_lines, state);
 }
 
 static int open_csv(const struct sink_options *o, void **state, uint64_t *position,
@@ -242,15 +209,13 @@ static int open_jsonl(const struct sink_options *o, void **state, uint64_t *posi
 	return open_lines(o, false, state, position, why);
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct sample_file *f, struct strbuf *why)
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
+		     struct sample_file *f, struct strbuf *why PL_UNUSED)
 {
 	struct lines *l = state;
 	int event;
 
-	(void)name;
-	(void)why;
-	if (number <= l->have) /* comes again, and is there */
+	if (number <= l->have) /* delivered again */
 		return l->out.len >= HELD_MAX;
 	while ((event = sample_file_next(f)) > 0)
 		for (size_t i = 0; event == SAMPLE_READING && i < f->reading.row_count; i++)
@@ -262,7 +227,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	return l->out.len >= HELD_MAX;
 }
 
-/* All that is held, behind the noted size; a header where the file begins. */
+/* Appends all buffered lines at the noted size, with a header in a new file. */
 static int write_lines(struct lines *l, uint64_t *ret_size, struct strbuf *why)
 {
 	const char *head = l->csv && !l->note.size ? SINK_CSV_HEAD : "";
@@ -289,7 +254,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	n.position = l->have > number ? l->have : number;
 	if (r == 0)
 		r = write_lines(l, &n.size, why);
-	/* it was moved away meanwhile: the lines are there, and the note is about that file */
+	/* if the file was moved away meanwhile, the lines are in it, and the note is about it */
 	if (r == 0 && write_note(l, &n, why) < 0)
 		r = -EAGAIN;
 	if (r < 0)
@@ -325,7 +290,7 @@ static int reopen(void *state, struct strbuf *why)
 const struct sink sink_csv = {
 	.name = "csv",
 	.target = "FILE",
-	.help = "a file with a line for each row as CSV, as stdout:csv writes them",
+	.help = "a CSV file with one line per row, as stdout:csv prints",
 	.open = open_csv,
 	.batch = add_batch,
 	.commit = commit,
@@ -337,7 +302,7 @@ const struct sink sink_csv = {
 const struct sink sink_jsonl = {
 	.name = "jsonl",
 	.target = "FILE",
-	.help = "a file with a line for each row as JSON, as stdout:jsonl writes them",
+	.help = "a file with one JSON line per row, as stdout:jsonl prints",
 	.open = open_jsonl,
 	.batch = add_batch,
 	.commit = commit,

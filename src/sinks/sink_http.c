@@ -1,4 +1,4 @@
-/* What the feeds that speak HTTP share; see sink_http.h. */
+/* Shared by the sinks that use HTTP; see sink_http.h. */
 #include "sinks/sink_http.h"
 
 #include <ctype.h>
@@ -7,9 +7,36 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/module.h"
+#include "core/text/secrets.h"
 
 #define TIMEOUT_MAX 3600000000000ull
-#define WAIT_MAX_S 600 /* what a server may ask for */
+#define WAIT_MAX_S 600 /* longest Retry-After that is honoured */
+
+const struct http_functions *http_module(struct strbuf *why)
+{
+	const struct module *m = module_load("http", why);
+
+	return m ? m->functions : NULL;
+}
+
+bool http_is_passing(long status)
+{
+	return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+void http_add_reason(struct strbuf *out, const struct http_reply *reply)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	size_t n = strcspn(reply->body.buf ? reply->body.buf : "", "\r\n");
+
+	strbuf_addf(out, "status %ld", reply->status);
+	if (!n)
+		return;
+	strbuf_add(&text, reply->body.buf, n < 300 ? n : 300);
+	secrets_hide(&text, reply->url ? reply->url : "");
+	strbuf_addf(out, ": %s", text.buf);
+}
 
 int sink_server_open(struct sink_server *s, const struct sink_options *o, const char *url,
 		     struct strbuf *why)
@@ -21,10 +48,8 @@ int sink_server_open(struct sink_server *s, const struct sink_options *o, const 
 	*s = (struct sink_server){.functions = http_module(why), .reply = HTTP_REPLY_INIT};
 	if (!s->functions)
 		return -ENOSYS;
-	if (timeout && (parse_duration_ns(timeout, &ns) < 0 || ns < 1000000 || ns > TIMEOUT_MAX)) {
-		strbuf_addf(why, "timeout=%s is no time for an answer: 1ms to 1h", timeout);
-		return -EINVAL;
-	}
+	if (timeout && (parse_duration_ns(timeout, &ns) < 0 || ns < 1000000 || ns > TIMEOUT_MAX))
+		return strbuf_fail(why, -EINVAL, "invalid timeout=%s: use 1ms to 1h", timeout);
 	const struct http_options options = {.url = address,
 					     .user_file = o->user_file,
 					     .no_check_certificates = o->no_check_certificates,
@@ -47,15 +72,15 @@ int sink_server_send(struct sink_server *s, const struct http_request *r, struct
 	if (now < s->not_before_ns) {
 		uint64_t more = (s->not_before_ns - now) / 1000000000 + 1;
 
-		strbuf_addf(why, "the server asked to be left alone for %llu s more",
+		strbuf_addf(why, "the server asked to wait another %llu s",
 			    (unsigned long long)more);
 		s->reply.status = 0;
 		return -EAGAIN;
 	}
 	int e = s->functions->send(s->http, r, &s->reply, why);
-	if (e < 0) /* an answer that is too long, or a certificate, may be another one later */
+	if (e < 0) /* even a reply that is too long, or a bad certificate, may change */
 		return -EAGAIN;
-	/* whoever may not, or finds nothing there, may after a change at the server */
+	/* rights and redirections may be changed at the server */
 	bool later = http_is_passing(s->reply.status) || s->reply.status == 401 ||
 		     s->reply.status == 403 || s->reply.status / 100 == 3;
 	if (!later)
@@ -68,9 +93,23 @@ int sink_server_send(struct sink_server *s, const struct http_request *r, struct
 	return -EAGAIN;
 }
 
-struct sink_refusals sink_refusals(const char *feed, const struct sink_options *o)
+int sink_server_expect(struct sink_server *s, const char *path, const char *begin,
+		       const char *product, struct strbuf *why)
 {
-	return (struct sink_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
+	const struct http_request get = {.method = "GET", .path = path};
+	int r = sink_server_send(s, &get, why);
+
+	if (r == 0 && (s->reply.status != 200 || !str_prefix(s->reply.body.buf, begin))) {
+		strbuf_addf(why, "the server does not answer like %s: ", product);
+		http_add_reason(why, &s->reply);
+		r = -EAGAIN;
+	}
+	return r;
+}
+
+struct sink_refusals sink_refusals(const char *sink, const struct sink_options *o)
+{
+	return (struct sink_refusals){.sink = sink, .tell = o->refused, .user = o->refused_user};
 }
 
 void sink_refusals_release(struct sink_refusals *r)
@@ -87,9 +126,9 @@ int sink_tell(struct sink_refusals *r, uint64_t entry, const char *reason, struc
 	if (kept >= 0)
 		return 0;
 	strbuf_reset(why);
-	strbuf_addf(why, "a part of entry %llu is refused, and cannot be kept aside: %s: %s",
-		    (unsigned long long)entry, strerror(-kept), reason);
-	return -EAGAIN;
+	return strbuf_fail(why, -EAGAIN,
+			   "part of entry %llu is refused and cannot be kept aside: %s: %s",
+			   (unsigned long long)entry, strerror(-kept), reason);
 }
 
 int sink_refuse(struct sink_refusals *r, uint64_t entry, const char *what,
@@ -101,7 +140,7 @@ int sink_refuse(struct sink_refusals *r, uint64_t entry, const char *what,
 	http_add_reason(&reason, reply);
 	int e = sink_tell(r, entry, reason.buf, why);
 	if (e == 0 && !r->said)
-		log_warn("%s: refused, the rest goes on: %s", r->feed, reason.buf);
+		log_warn("%s: refused, continuing with the rest: %s", r->sink, reason.buf);
 	r->said = r->said || e == 0;
 	return e;
 }
@@ -116,7 +155,7 @@ int sink_tell_names(struct sink_refusals *r, struct strbuf *why)
 {
 	while (r->name_count) {
 		int e = sink_tell(r, r->names[r->name_count - 1],
-				  "more names of sources or metrics than its host may use", why);
+				  "its host has too many names of sources or metrics", why);
 
 		if (e < 0)
 			return e;
@@ -136,7 +175,7 @@ char *sink_take_option(char *url, const char *key)
 		if (!strncmp(begin, key, n) && begin[n] == '=') {
 			char *value = xstrndup(begin + n + 1, (size_t)(end - begin) - n - 1);
 
-			/* the separator that stays is the one before, or none when it was last */
+			/* keeps the separator before it, unless it was the last */
 			if (*end)
 				memmove(begin, end + 1, strlen(end + 1) + 1);
 			else
@@ -158,9 +197,9 @@ int sink_entry_end(struct sink_refusals *r, uint64_t entry, size_t held, size_t 
 	}
 	if (entry != r->cut)
 		return held >= wanted;
-	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
-		    SINK_HELD_LIMIT >> 20);
-	return -E2BIG;
+	return strbuf_fail(why, -E2BIG,
+			   "more than %zu MiB in the format of the server: only a part was taken",
+			   SINK_HELD_LIMIT >> 20);
 }
 
 void sink_add_name(struct strbuf *out, const char *s)

@@ -13,7 +13,19 @@ void sink_add_number(struct strbuf *out, int64_t value, double scale)
 		text_add_real(out, sample_scaled(value, scale));
 }
 
-static void add_json(struct strbuf *out, const char *key, const char *s, size_t n)
+struct sink_row sink_row(const struct sample_file *f, size_t row)
+{
+	const struct sample_file_source *s = &f->sources[f->source];
+	struct sink_row r = {.source = s,
+			     .entity = &s->entities[f->reading.rows[row].entity],
+			     .values = f->reading.values + row * f->reading.metric_count,
+			     .present = f->reading.rows[row].present};
+
+	(void)sink_job_of(r.entity, &r.job, &r.job_size);
+	return r;
+}
+
+void sink_add_json(struct strbuf *out, const char *key, const char *s, size_t n)
 {
 	strbuf_addf(out, ",\"%s\":\"", key);
 	text_add_json(out, s, n);
@@ -22,64 +34,53 @@ static void add_json(struct strbuf *out, const char *key, const char *s, size_t 
 
 void sink_json_row(struct strbuf *out, const struct sample_file *f, size_t row)
 {
-	const struct sample_file_source *s = &f->sources[f->source];
-	const struct entity *e = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
-	const char *job;
-	size_t n;
+	const struct sink_row r = sink_row(f, row);
+	const char *kind = entity_kind_name(r.entity->kind);
 	bool first = true;
 
 	strbuf_addstr(out, "{\"time\":\"");
 	text_add_time(out, f->time_us, true);
 	strbuf_addch(out, '"');
-	add_json(out, "host", f->head.host, strlen(f->head.host));
-	add_json(out, "source", s->name, strlen(s->name));
-	add_json(out, "kind", entity_kind_name(e->kind), strlen(entity_kind_name(e->kind)));
-	add_json(out, "entity", e->name, strlen(e->name));
-	if (sink_job_of(e, &job, &n))
-		add_json(out, "job", job, n);
+	sink_add_json(out, "host", f->head.host, strlen(f->head.host));
+	sink_add_json(out, "source", r.source->name, strlen(r.source->name));
+	sink_add_json(out, "kind", kind, strlen(kind));
+	sink_add_json(out, "entity", r.entity->name, strlen(r.entity->name));
+	if (r.job)
+		sink_add_json(out, "job", r.job, r.job_size);
 	strbuf_addstr(out, ",\"values\":{");
-	for (unsigned m = 0; m < s->metric_count; m++) {
-		if (!(f->reading.rows[row].present >> m & 1))
+	for (unsigned m = 0; m < r.source->metric_count; m++) {
+		const struct sample_metric *metric = &r.source->metrics[m];
+
+		if (!(r.present >> m & 1))
 			continue;
 		strbuf_addstr(out, first ? "\"" : ",\"");
-		text_add_json(out, s->metrics[m].name, strlen(s->metrics[m].name));
+		text_add_json(out, metric->name, strlen(metric->name));
 		strbuf_addstr(out, "\":");
-		sink_add_number(out, values[m], s->metrics[m].scale);
+		sink_add_number(out, r.values[m], metric->scale);
 		first = false;
 	}
 	strbuf_addstr(out, "}}\n");
 }
 
-/* Sources have columns of their own, and a file has one header: values are name=value. */
 void sink_csv_row(struct strbuf *out, const struct sample_file *f, size_t row, bool terminal)
 {
-	const struct sample_file_source *s = &f->sources[f->source];
-	const struct entity *e = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
+	const struct sink_row r = sink_row(f, row);
+	const char *const names[] = {f->head.host, r.source->name, entity_kind_name(r.entity->kind),
+				     r.entity->name};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	const char *job = "";
-	size_t n = 0;
 
 	text_add_time(out, f->time_us, true);
-	(void)sink_job_of(e, &job, &n);
-	const struct {
-		const char *p;
-		size_t n;
-	} fields[] = {{f->head.host, strlen(f->head.host)},
-		      {s->name, strlen(s->name)},
-		      {entity_kind_name(e->kind), strlen(entity_kind_name(e->kind))},
-		      {e->name, strlen(e->name)},
-		      {job, n}};
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		strbuf_addch(out, ',');
-		text_add_csv_safe(out, fields[i].p, fields[i].n, terminal);
+		text_add_csv_safe(out, names[i], strlen(names[i]), terminal);
 	}
-	for (unsigned m = 0; m < s->metric_count; m++) {
-		if (!(f->reading.rows[row].present >> m & 1))
+	strbuf_addch(out, ',');
+	text_add_csv_safe(out, r.job ? r.job : "", r.job_size, terminal);
+	for (unsigned m = 0; m < r.source->metric_count; m++) {
+		if (!(r.present >> m & 1))
 			continue;
-		strbuf_addf(&text, "%s%s=", text.len ? " " : "", s->metrics[m].name);
-		sink_add_number(&text, values[m], s->metrics[m].scale);
+		strbuf_addf(&text, "%s%s=", text.len ? " " : "", r.source->metrics[m].name);
+		sink_add_number(&text, r.values[m], r.source->metrics[m].scale);
 	}
 	strbuf_addch(out, ',');
 	text_add_csv_safe(out, text.buf, text.len, terminal);

@@ -1,8 +1,7 @@
 /*
- * Feed stdout: every row as a line for other programs (JSON lines, CSV), or as a block of text for
- * people. Names come from nodes: none of them controls a terminal or is a formula. A pipe
- * that nobody reads holds this feed up and nothing else. What was written cannot be taken back:
- * after a kill the lines since the last commit come again.
+ * Sink stdout: every row as a line for other programs (JSON lines, CSV), or as a block of text for
+ * people. A pipe that nobody reads holds up this sink and nothing else. Output cannot be taken
+ * back: after a kill the lines since the last commit come again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +25,7 @@ struct lines {
 	size_t written; /* of out */
 	uint64_t have;  /* the last entry whose lines are in out, or written */
 	bool headed;
-	bool terminal; /* gets no control characters, whatever nodes send */
+	bool terminal; /* gets no control characters */
 };
 
 static int open_stdout(const struct sink_options *o, void **state, uint64_t *position,
@@ -36,10 +35,10 @@ static int open_stdout(const struct sink_options *o, void **state, uint64_t *pos
 
 	while (form < ARRAY_SIZE(forms) && strcmp(forms[form], o->target) != 0)
 		form++;
-	if (form == ARRAY_SIZE(forms)) {
-		strbuf_addf(why, "stdout has the forms text, jsonl and csv, not '%s'", o->target);
-		return -EINVAL;
-	}
+	if (form == ARRAY_SIZE(forms))
+		return strbuf_fail(why, -EINVAL,
+				   "unknown format '%s' of stdout; use text, jsonl or csv",
+				   o->target);
 	struct lines *l = xcalloc(1, sizeof(*l));
 	l->fd = STDOUT_FILENO;
 	l->form = (enum form)form;
@@ -50,8 +49,7 @@ static int open_stdout(const struct sink_options *o, void **state, uint64_t *pos
 	return 0;
 }
 
-/* ---- for people -------------------------------------------------------------------------------
- */
+/* ---- for people ----------------------------------------------------------------------------- */
 
 static void show_fixed(void *user, const struct fixed_row *r)
 {
@@ -60,41 +58,38 @@ static void show_fixed(void *user, const struct fixed_row *r)
 	row_text(r, &l->out);
 }
 
-/* A row that no table is for. */
+/* A row without a table in any layout. */
 static void show_row(struct lines *l, const struct sample_file *f, size_t row)
 {
-	const struct sample_file_source *s = &f->sources[f->source];
-	const struct entity *e = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
-	const char *job = "0";
-	size_t n = 1;
+	const struct sink_row r = sink_row(f, row);
+	const struct sample_file_source *s = r.source;
 	int width = 0;
 
-	(void)sink_job_of(e, &job, &n);
 	for (unsigned m = 0; m < s->metric_count; m++)
-		if (f->reading.rows[row].present >> m & 1 &&
-		    (int)strlen(s->metrics[m].name) > width)
+		if (r.present >> m & 1 && (int)strlen(s->metrics[m].name) > width)
 			width = (int)strlen(s->metrics[m].name);
 	strbuf_addf(&l->out, "%lld  Job(", (long long)(f->time_us / 1000000));
-	text_add_printable(&l->out, job, n);
+	text_add_printable(&l->out, r.job ? r.job : "0", r.job ? r.job_size : 1);
 	strbuf_addstr(&l->out, ")/ ");
 	text_add_printable(&l->out, s->name, strlen(s->name));
 	strbuf_addstr(&l->out, " -> Host(");
 	text_add_printable(&l->out, f->head.host, strlen(f->head.host));
 	strbuf_addstr(&l->out, ") -> {\n");
 	for (unsigned m = 0; m < s->metric_count; m++) {
-		if (!(f->reading.rows[row].present >> m & 1))
+		const char *name = s->metrics[m].name;
+
+		if (!(r.present >> m & 1))
 			continue;
-		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(s->metrics[m].name), "");
-		text_add_printable(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
+		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(name), "");
+		text_add_printable(&l->out, name, strlen(name));
 		strbuf_addstr(&l->out, " : ");
-		sink_add_number(&l->out, values[m], s->metrics[m].scale);
+		sink_add_number(&l->out, r.values[m], s->metrics[m].scale);
 		strbuf_addf(&l->out, " (%s)\n", metric_unit_name(s->metrics[m].unit));
 	}
 	strbuf_addstr(&l->out, "}\n");
 }
 
-/* Without any layout of fixed rows every row is shown as it is. */
+/* Without any layout of fixed rows, every row is shown as it is. */
 static bool is_shown_as_is(const char *source)
 {
 	for (size_t i = 0; row_layouts[i]; i++)
@@ -103,8 +98,9 @@ static bool is_shown_as_is(const char *source)
 	return !row_layouts[0];
 }
 
-/* A reading that came as fixed rows is shown so again; of one of ours are made such, when the batch
- * is over. */
+/* A reading that came as fixed rows is shown as such; our own are converted at the end of the
+ * batch.
+ */
 static void show_reading(struct lines *l, const struct sample_file *f, struct row_mappers *mappers)
 {
 	const struct sample_file_source *s = &f->sources[f->source];
@@ -143,28 +139,24 @@ static void add_reading(struct lines *l, const struct sample_file *f, struct row
 			csv_row(l, f, i);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
-/* What is in the buffer; the part that a reader does not take within the time stays in it. */
+/* Writes the buffer; what a reader does not take in time stays in it. */
 static int flush(struct lines *l, struct strbuf *why)
 {
 	while (l->written < l->out.len) {
 		struct pollfd p = {.fd = l->fd, .events = POLLOUT};
 
-		if (poll(&p, 1, PATIENCE_MS) == 0) {
-			strbuf_addstr(why, "nobody reads the standard output");
-			return -EAGAIN;
-		}
-		/* what a pipe takes at once when it can be written to */
+		if (poll(&p, 1, PATIENCE_MS) == 0)
+			return strbuf_fail(why, -EAGAIN, "nobody reads standard output");
+		/* a pipe that can be written to takes this much at once */
 		size_t n = l->out.len - l->written;
 		ssize_t r = write(l->fd, l->out.buf + l->written, n < 4096 ? n : 4096);
 		if (r >= 0) {
 			l->written += (size_t)r;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			strbuf_addf(why, "cannot write to the standard output: %s",
-				    strerror(errno));
-			return -EAGAIN; /* what is left of it stays */
+			return strbuf_fail(why, -EAGAIN, "cannot write to standard output: %s",
+					   strerror(errno)); /* the rest stays in the buffer */
 		}
 	}
 	strbuf_reset(&l->out);
@@ -172,14 +164,13 @@ static int flush(struct lines *l, struct strbuf *why)
 	return 0;
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
 		     struct sample_file *f, struct strbuf *why)
 {
 	struct lines *l = state;
 	int event;
 
-	(void)name;
-	if (number <= l->have) /* comes again, and is there */
+	if (number <= l->have) /* delivered again */
 		return l->out.len >= BUFFER ? flush(l, why) : 0;
 	struct row_mappers *mappers = l->form == FORM_TEXT ? row_mappers_new() : NULL;
 	while ((event = sample_file_next(f)) > 0)
@@ -192,9 +183,8 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	return l->out.len >= BUFFER ? flush(l, why) : 0;
 }
 
-static int commit(void *state, uint64_t number, struct strbuf *why)
+static int commit(void *state, uint64_t number PL_UNUSED, struct strbuf *why)
 {
-	(void)number;
 	return flush(state, why);
 }
 
@@ -209,10 +199,10 @@ static void close_stdout(void *state)
 const struct sink sink_stdout = {
 	.name = "stdout",
 	.target = "text|jsonl|csv",
-	.help = "to the terminal or a pipe: a block of text for each row, or a line as JSON or CSV",
+	.help = "standard output: a block of text per row, or a line of JSON or CSV",
 	.open = open_stdout,
 	.batch = add_batch,
 	.commit = commit,
 	.close = close_stdout,
-	.commit_entries = 1, /* somebody may be reading */
+	.commit_entries = 1, /* for interactive use */
 };

@@ -1,10 +1,9 @@
 /*
- * Feed store: into the tables that `submit` fills, on SQLite or PostgreSQL. The position in the log
- * lies in the store itself and is written with what came from it, under the id of the log.
+ * Sink store: writes to the tables that `submit` fills, on SQLite or PostgreSQL. The position in
+ * the log is in the store itself, committed together with the data, under the id of the log.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/files/fs.h"
@@ -20,7 +19,7 @@ struct target {
 	uint64_t position;     /* first entry that is not in the store */
 };
 
-/* Earlier versions made an id of their own for the log: what is in the store under it is ours. */
+/* Earlier versions used another id for the log: take over what is in the store under it. */
 static int take_over(struct target *t, const char *dir, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -54,16 +53,11 @@ static int open_store(const struct sink_options *o, void **state, uint64_t *posi
 	int r = stream_open(&t->stream, t->url, t->id, &t->position, why);
 	if (r == 0)
 		r = take_over(t, o->state, why);
-	if (r < 0) {
-		close_store(t);
-		return r;
-	}
 	*position = t->position;
-	*state = t;
-	return 0;
+	return sink_opened(t, r, close_store, state);
 }
 
-/* After a failure nobody knows whether the last commit arrived: the store does. */
+/* After a failure only the store knows whether the last commit arrived. */
 static int connect_again(struct target *t, struct strbuf *why)
 {
 	return t->stream || stream_open(&t->stream, t->url, t->id, &t->position, why) == 0
@@ -80,20 +74,19 @@ static int failed(struct target *t, int r)
 	return r;
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
 		     struct sample_file *f, struct strbuf *why)
 {
 	struct target *t = state;
 	int r = connect_again(t, why);
 
-	(void)name;
 	if (r < 0)
 		return r;
 	if (number < t->position)
 		return 0;
 	r = stream_add(t->stream, f, sink_job_of);
 	if (r < 0) {
-		/* only asking the store for what it knows of a job can fail */
+		/* only looking up a job in the store can fail */
 		stream_why(t->stream, why);
 		return failed(t, r);
 	}
@@ -129,7 +122,7 @@ static int number_again(void *state, uint64_t next, struct strbuf *why)
 const struct sink sink_store = {
 	.name = "store",
 	.target = "URL",
-	.help = "into the job store, SQLite or PostgreSQL, beside jobs that were submitted",
+	.help = "the job store, SQLite or PostgreSQL, together with submitted jobs",
 	.open = open_store,
 	.batch = add_batch,
 	.commit = commit,

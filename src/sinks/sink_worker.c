@@ -1,12 +1,8 @@
-/* Feeds of a collector and what others see of them; see sink_worker.h. The threads are in
- * sink_worker_thread.c.
- */
+/* The sinks of a collector and their state; see sink_worker.h. Threads are in
+ * sink_worker_thread.c. */
 #include "sinks/sink_worker.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/files/fs.h"
+#include "core/system/thread.h"
 #include "sinks/sink_worker_internal.h"
 
 static const char *const phases[] = {[SINK_WORKERS_OPENING] = "opening",
@@ -53,27 +50,25 @@ int sink_workers_new(struct sink_workers **ret, const struct sink_workers_option
 	return 0;
 }
 
-/* ---- feeds ------------------------------------------------------------------------------------
- */
+/* ---- sinks ---------------------------------------------------------------------------------- */
 
-/* The kind for people, and a hash of the target: two feeds of a kind have directories of their own.
- */
-char *sink_workers_directory(const struct sink *feed, const char *target)
+/* The kind, and a hash of the target, so that two sinks of a kind have separate directories. */
+char *sink_workers_directory(const struct sink *sink, const char *target)
 {
 	XXH64_hash_t h = XXH3_64bits(target, strlen(target));
 
-	return xasprintf("%s-%016llx", feed->name, (unsigned long long)h);
+	return xasprintf("%s-%016llx", sink->name, (unsigned long long)h);
 }
 
-/* What a note says: "position N at TIME of LOG", a line. */
+/* The content of a note: one line "position N at TIME of LOG". */
 struct note {
 	enum { NOTE_MISSING, NOTE_OURS, NOTE_OTHERS, NOTE_DAMAGED } what;
 	unsigned long long position;
 	long long us;
 };
 
-/* A line that does not end was cut off: what it says of the log is not to be believed. Position 0:
- * the sink was closed before anything came; of another log that proves nothing. */
+/* A line without its end was cut off and may name a wrong log. Position 0 means that the sink was
+ * closed before any entry came; for another log that proves nothing. */
 static int read_note(const struct sink_workers *r, int dir, struct note *ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -99,20 +94,17 @@ static int read_note(const struct sink_workers *r, int dir, struct note *ret)
 
 static bool is_empty(int dir)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_list_ DIR *d = fs_open_list(dir, ".");
 	bool ret = d != NULL;
 
 	for (struct dirent *e; d && ret && (e = readdir(d));)
 		ret = *e->d_name == '.';
-	if (d)
-		closedir(d);
 	return ret;
 }
 
 /*
- * What is remembered about another log means nothing for this one, and goes. A note that cannot be
- * understood proves nothing: then all that the sink keeps stays, and the sink is asked.
+ * State about another log means nothing for this one and is removed. A damaged note proves nothing:
+ * then the state stays, and the sink is asked for its position.
  */
 static int open_directory(struct sink_workers *r, const char *name, struct note *note,
 			  struct strbuf *why)
@@ -124,9 +116,8 @@ static int open_directory(struct sink_workers *r, const char *name, struct note 
 	int e = read_note(r, dir, note);
 	if (e < 0) {
 		close(dir);
-		strbuf_addf(why, "cannot read '%s/%s/" NOTE_FILE "': %s", r->o.dir, name,
-			    strerror(-e));
-		return e;
+		return strbuf_fail(why, e, "cannot read '%s/%s/" NOTE_FILE "': %s", r->o.dir, name,
+				   strerror(-e));
 	}
 	if (note->what == NOTE_MISSING && !is_empty(dir))
 		note->what = NOTE_DAMAGED;
@@ -134,16 +125,14 @@ static int open_directory(struct sink_workers *r, const char *name, struct note 
 		return dir;
 	close(dir);
 	e = fs_remove_tree(r->dir, name);
-	if (e < 0) {
-		strbuf_addf(why, "cannot remove '%s/%s', which is about another log: %s", r->o.dir,
-			    name, strerror(-e));
-		return e;
-	}
+	if (e < 0)
+		return strbuf_fail(why, e, "cannot remove '%s/%s', the state of another log: %s",
+				   r->o.dir, name, strerror(-e));
 	*note = (struct note){.what = NOTE_MISSING};
 	return fs_open_subdir(r->dir, name, true, why);
 }
 
-/* A moment of the wall clock, which may lie before this boot, as it looks now. 0: now. */
+/* A wall clock time, which may be before this boot, as boot time. 0: now. */
 static int64_t boot_time_of(int64_t us)
 {
 	int64_t ago_us = us ? clock_realtime_us() - us : 0;
@@ -156,42 +145,38 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
-static void free_feed(struct sink_worker *f)
+static void free_worker(struct sink_worker *w)
 {
-	close_fd(&f->dir);
-	free((char *)f->options.target);
-	free((char *)f->options.state);
-	free((char *)f->options.user_file);
-	free((char *)f->options.prefix);
-	free(f->name);
-	free(f->shown);
-	strbuf_release(&f->why);
-	strbuf_release(&f->refused);
-	pthread_mutex_destroy(&f->lock);
-	free(f);
+	close_fd(&w->dir);
+	free((char *)w->options.target);
+	free((char *)w->options.state);
+	free((char *)w->options.user_file);
+	free((char *)w->options.prefix);
+	free(w->name);
+	free(w->shown);
+	strbuf_release(&w->why);
+	strbuf_release(&w->refused);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
 }
 
-int sink_workers_add(struct sink_workers *r, const struct sink *feed, const struct sink_options *o,
+int sink_workers_add(struct sink_workers *r, const struct sink *sink, const struct sink_options *o,
 		     const char *shown, struct strbuf *why)
 {
-	_cleanup_free_ char *name = sink_workers_directory(feed, o->target);
+	_cleanup_free_ char *name = sink_workers_directory(sink, o->target);
 
-	if (r->count == SINK_WORKERS_FEEDS_MAX) {
-		strbuf_addf(why, "more than %d sinks", SINK_WORKERS_FEEDS_MAX);
-		return -E2BIG;
-	}
+	if (r->count == SINK_WORKERS_MAX)
+		return strbuf_fail(why, -E2BIG, "at most %d sinks are possible", SINK_WORKERS_MAX);
 	for (size_t i = 0; i < r->count; i++)
-		if (!strcmp(r->sinks[i]->name, name)) {
-			strbuf_addf(why, "%s is there twice", shown);
-			return -EEXIST;
-		}
+		if (!strcmp(r->sinks[i]->name, name))
+			return strbuf_fail(why, -EEXIST, "sink %s is given twice", shown);
 	struct note note;
 	int dir = open_directory(r, name, &note, why);
 	if (dir < 0)
 		return dir;
-	struct sink_worker *f = xcalloc(1, sizeof(*f));
-	*f = (struct sink_worker){.replay = r,
-				  .feed = feed,
+	struct sink_worker *w = xcalloc(1, sizeof(*w));
+	*w = (struct sink_worker){.workers = r,
+				  .sink = sink,
 				  .options = *o,
 				  .name = xstrdup(name),
 				  .shown = xstrdup(shown),
@@ -199,40 +184,35 @@ int sink_workers_add(struct sink_workers *r, const struct sink *feed, const stru
 				  .note_lost = note.what == NOTE_DAMAGED,
 				  .why = STRBUF_INIT,
 				  .refused = STRBUF_INIT};
-	f->options.target = copy(o->target);
-	f->options.user_file = copy(o->user_file);
-	f->options.prefix = copy(o->prefix);
-	f->options.state = xasprintf("%s/%s", r->o.dir, name);
-	f->options.log = commit_log_id(r->o.log);
-	f->options.refused = sink_workers_refused;
-	f->options.refused_user = f;
-	pthread_mutex_init(&f->lock, NULL);
-	f->shared = (struct sink_workers_state){.feed = feed->name,
-						.shown = f->shown,
+	w->options.target = copy(o->target);
+	w->options.user_file = copy(o->user_file);
+	w->options.prefix = copy(o->prefix);
+	w->options.state = xasprintf("%s/%s", r->o.dir, name);
+	w->options.log = commit_log_id(r->o.log);
+	w->options.refused = sink_workers_refused;
+	w->options.refused_user = w;
+	pthread_mutex_init(&w->lock, NULL);
+	w->shared = (struct sink_workers_state){.sink = sink->name,
+						.shown = w->shown,
 						.position = note.position,
 						.behind_since_ns = boot_time_of(note.us)};
-	f->shared.aside = sink_workers_kept_aside(f);
-	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
-	r->sinks[r->count++] = f;
+	w->shared.aside = sink_workers_kept_aside(w);
+	w->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
+	r->sinks[r->count++] = w;
 	return 0;
 }
 
 int sink_workers_start(struct sink_workers *r, struct strbuf *why)
 {
-	sigset_t all, before;
-	int error = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		struct sink_worker *w = r->sinks[i];
+		int e = thread_start(&w->thread, 0, sink_workers_work, w);
 
-	/* signals are the main thread's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (size_t i = 0; i < r->count && !error; i++) {
-		error = pthread_create(&r->sinks[i]->thread, NULL, sink_workers_work, r->sinks[i]);
-		r->sinks[i]->started = !error;
+		if (e < 0)
+			return strbuf_fail(why, e, "cannot create a thread: %s", strerror(-e));
+		w->started = true;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error)
-		strbuf_addf(why, "cannot make a thread: %s", strerror(error));
-	return -error;
+	return 0;
 }
 
 void sink_workers_reopen(struct sink_workers *r)
@@ -241,8 +221,7 @@ void sink_workers_reopen(struct sink_workers *r)
 		atomic_store(&r->sinks[i]->reopen, true);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
 bool sink_workers_stop(struct sink_workers *r, uint64_t drain_ns, uint64_t grace_ns)
 {
@@ -255,12 +234,12 @@ bool sink_workers_stop(struct sink_workers *r, uint64_t drain_ns, uint64_t grace
 	pthread_cond_broadcast(&r->wake);
 	pthread_mutex_unlock(&r->wake_lock);
 	for (size_t i = 0; i < r->count; i++) {
-		struct sink_worker *f = r->sinks[i];
+		struct sink_worker *w = r->sinks[i];
 
-		if (!f->started || f->joined)
+		if (!w->started || w->joined)
 			continue;
-		f->joined = pthread_clockjoin_np(f->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
-		all = all && f->joined;
+		w->joined = pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+		all = all && w->joined;
 	}
 	if (all)
 		sink_workers_trim(r);
@@ -272,7 +251,7 @@ void sink_workers_free(struct sink_workers *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		free_feed(r->sinks[i]);
+		free_worker(r->sinks[i]);
 	close_fd(&r->dir);
 	pthread_mutex_destroy(&r->trim_lock);
 	pthread_mutex_destroy(&r->wake_lock);
@@ -280,8 +259,7 @@ void sink_workers_free(struct sink_workers *r)
 	free(r);
 }
 
-/* ---- for others -------------------------------------------------------------------------------
- */
+/* ---- for others ----------------------------------------------------------------------------- */
 
 size_t sink_workers_count(const struct sink_workers *r)
 {
@@ -290,12 +268,12 @@ size_t sink_workers_count(const struct sink_workers *r)
 
 void sink_workers_state(struct sink_workers *r, size_t i, struct sink_workers_state *ret)
 {
-	struct sink_worker *f = r->sinks[i];
+	struct sink_worker *w = r->sinks[i];
 	uint64_t end = commit_log_next_number(r->o.log), first = commit_log_first(r->o.log);
 
-	pthread_mutex_lock(&f->lock);
-	*ret = f->shared;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&w->lock);
+	*ret = w->shared;
+	pthread_mutex_unlock(&w->lock);
 	uint64_t from = ret->position > first ? ret->position : first;
 	ret->entries_behind = end > from ? end - from : 0;
 	if (!ret->entries_behind)
@@ -308,11 +286,11 @@ void sink_workers_trim(struct sink_workers *r)
 
 	pthread_mutex_lock(&r->trim_lock);
 	for (size_t i = 0; i < r->count; i++) {
-		struct sink_worker *f = r->sinks[i];
+		struct sink_worker *w = r->sinks[i];
 
-		pthread_mutex_lock(&f->lock);
-		least = f->shared.position < least ? f->shared.position : least;
-		pthread_mutex_unlock(&f->lock);
+		pthread_mutex_lock(&w->lock);
+		least = w->shared.position < least ? w->shared.position : least;
+		pthread_mutex_unlock(&w->lock);
 	}
 	if (r->count && r->o.trim && least > commit_log_first(r->o.log))
 		r->o.trim(r->o.user, least);

@@ -1,4 +1,4 @@
-/* The list of feeds, and what they have in common. */
+/* The list of sinks, and what they have in common. */
 #include <string.h>
 
 #include "core/text/secrets.h"
@@ -27,7 +27,7 @@ char *sink_shown(const char *sink)
 {
 	size_t kind = strcspn(sink, ":");
 
-	/* a part of an address that blanks were in */
+	/* part of an address that contained blanks */
 	if (memchr(sink, '@', kind))
 		return xasprintf(MASKED "%s", strrchr(sink, '@'));
 	_cleanup_free_ char *target = secrets_shown(sink[kind] ? sink + kind + 1 : sink);
@@ -41,5 +41,5 @@ bool sink_job_of(const struct entity *e, const char **ret, size_t *ret_size)
 		*ret_size = strlen(e->name);
 		return true;
 	}
-	return entity_fact(e, "job", ret, ret_size) && *ret_size;
+	return entity_metadata(e, "job", ret, ret_size) && *ret_size;
 }

@@ -13,7 +13,7 @@ void put_keys(struct sample_set *set, const struct cached_file *k, const struct 
 		if (key.end[-1] == ':')
 			key.end--;
 		for (size_t i = 0; i < count; i++)
-			if (word_is(&key, keys[i].key)) {
+			if (keys[i].key && word_is(&key, keys[i].key)) {
 				if (number_next(&line, &v))
 					sample_put(set, keys[i].metric, (int64_t)v);
 				break;
@@ -25,7 +25,7 @@ void absent_keys(struct sample_set *set, const char *file, const struct key_metr
 		 size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!put_already(set, keys[i].metric))
+		if (keys[i].key && !put_already(set, keys[i].metric))
 			sample_absent(set, keys[i].metric, "%s of this kernel has no %s", file,
 				      keys[i].key);
 }

@@ -1,25 +1,22 @@
-/* Files of lines "key number", as /proc/meminfo is, on their way into a row of metrics. */
-#ifndef PL_SOURCES_KEY_VALUE_FILE_H
-#define PL_SOURCES_KEY_VALUE_FILE_H
+/* Files with lines "key number", such as /proc/meminfo, into a row of metrics. */
+#pragma once
 
 #include "core/files/cached_file.h"
 #include "samples/sample.h"
 
-/* What a key of a file is called among a source's metrics. */
+/* The metric for a key of a file. */
 struct key_metric {
-	const char *key;
+	const char *key; /* NULL: not in the file; the source computes it */
 	unsigned metric;
 };
 /* Puts the numbers of lines "key 12" or "key: 12 kB" into the row begun last. */
 void put_keys(struct sample_set *set, const struct cached_file *k, const struct key_metric *keys,
 	      size_t count);
-/* Says of every metric of these that the row begun last lacks: file has no such line. */
+/* Reports the metrics that the row begun last lacks as absent: the file has no such line. */
 void absent_keys(struct sample_set *set, const char *file, const struct key_metric *keys,
 		 size_t count);
-/* Is this value of the row begun last there? */
+/* Does the row begun last have this value? */
 static inline bool put_already(const struct sample_set *set, unsigned metric)
 {
 	return set->rows[set->row_count - 1].present >> metric & 1;
 }
-
-#endif

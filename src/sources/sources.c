@@ -1,13 +1,14 @@
-/* The list of sources, and what their probes share. */
+/* The list of sources, and functions that their probes share. */
 #include <errno.h>
 #include <string.h>
 
+#include "core/files/cached_file.h"
 #include "core/system/timed_call.h"
 #include "core/text/similar.h"
 #include "sources/source.h"
 
 #define PROBE_SECONDS 5u
-#define NAMES_MAX 8 /* of what there may be many of */
+#define NAMES_MAX 8 /* of devices in a report */
 
 const struct source *const sources[] = {
 #define SOURCE(symbol) &source_##symbol,
@@ -24,30 +25,18 @@ const struct source *source_find(const char *name)
 	return NULL;
 }
 
-/* The names of all metrics that are known before their source is open; the caller frees them. */
-static char **all_metrics(size_t *ret)
-{
-	char **names = NULL;
-	size_t cap = 0;
-
-	*ret = 0;
-	for (const struct source *const *s = sources; *s; s++)
-		for (size_t i = 0; (*s)->open && (*s)->metrics && i < (*s)->metric_count; i++) {
-			GROW(names, *ret, cap);
-			names[(*ret)++] = xasprintf("%s.%s", (*s)->name, (*s)->metrics[i].name);
-		}
-	return names;
-}
-
 void sources_near_metrics(const char *word, size_t max, struct strbuf *out)
 {
-	size_t count;
-	char **names = all_metrics(&count);
+	_cleanup_name_list_ struct name_list l = {0};
+	size_t cap = 0;
 
-	near_metrics((const char *const *)names, count, word, max, out);
-	for (size_t i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
+	/* metrics that are known before their source is opened */
+	for (const struct source *const *s = sources; *s; s++)
+		for (size_t i = 0; (*s)->open && (*s)->metrics && i < (*s)->metric_count; i++) {
+			GROW(l.names, l.count, cap);
+			l.names[l.count++] = xasprintf("%s.%s", (*s)->name, (*s)->metrics[i].name);
+		}
+	near_metrics((const char *const *)l.names, l.count, word, max, out);
 }
 
 void sources_add_near(const char *word, struct strbuf *out)
@@ -64,7 +53,7 @@ void sources_add_near(const char *word, struct strbuf *out)
 			best = (*s)->name;
 		}
 	}
-	/* what it means rather than how it is spelt */
+	/* by meaning instead of spelling */
 	if (!best)
 		sources_near_metrics(word, 1, &near);
 	if (best)
@@ -83,21 +72,46 @@ struct probing {
 	int result;
 };
 
-static void probe(void *user)
+static int probe_open(const struct source *s, const struct source_context *ctx,
+		      struct source_report *report)
+{
+	_cleanup_(sample_release) struct sample_set set = {0};
+	void *state = NULL;
+
+	sample_init(&set, s->metrics, s->metric_count);
+	int r = s->open(ctx, &set, &state, &report->detail);
+	if (r < 0)
+		return r;
+	s->describe(state, &report->detail);
+	s->close(state);
+	return 0;
+}
+
+static int probe(const struct source *s, const struct source_context *ctx,
+		 struct source_report *report)
+{
+	int r = s->probe ? s->probe(ctx, report) : probe_open(s, ctx, report);
+
+	if ((r == -EACCES || r == -EPERM) && !report->remedy)
+		report->remedy = s->remedy;
+	return r;
+}
+
+static void probe_slow(void *user)
 {
 	struct probing *p = user;
 
-	p->result = p->source->probe(&p->ctx, &p->report);
+	p->result = probe(p->source, &p->ctx, &p->report);
 }
 
 int source_probe(const struct source *s, const struct source_context *ctx,
 		 struct source_report *report)
 {
 	if (!s->slow)
-		return s->probe(ctx, report);
+		return probe(s, ctx, report);
 	struct probing *p = xcalloc(1, sizeof(*p));
 	*p = (struct probing){.source = s, .ctx = *ctx, .report = SOURCE_REPORT_INIT};
-	if (!call_within(probe, p, PROBE_SECONDS * 1000000000ull)) {
+	if (!call_within(probe_slow, p, PROBE_SECONDS * 1000000000ull)) {
 		strbuf_addf(&report->detail, "did not answer within %u s", PROBE_SECONDS);
 		return -ETIMEDOUT; /* p stays with the call */
 	}
@@ -140,7 +154,7 @@ int source_probe_kind(const struct source *s, const struct source_context *ctx,
 		if (e->kind != kind)
 			continue;
 		strbuf_addf(&report->detail, "%s%s", comma, e->name);
-		if (entity_fact(e, "left_out", &why, &size))
+		if (entity_metadata(e, "left_out", &why, &size))
 			strbuf_addf(&report->detail, " (left out of the node's sum: %.*s)",
 				    (int)size, why);
 		comma = ", ";

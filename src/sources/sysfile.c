@@ -1,25 +1,24 @@
 /* Small files of /proc and /sys; see sysfile.h. */
 #include "sources/sysfile.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
 static ssize_t read_file(struct sysfile *f, char *buf, size_t size)
 {
-	bool kept = f->kept;
+	bool cached = f->cached;
 	int r = sysfile_begin(f);
 
 	if (r < 0)
 		return r;
 	ssize_t n = sysfile_get(f, buf, size, 0);
 	/* the device behind it was taken away; another may have come in its place */
-	if (kept && (n == -ENODEV || n == -ESTALE || n == -ENOENT)) {
+	if (cached && (n == -ENODEV || n == -ESTALE || n == -ENOENT)) {
 		sysfile_end(f, false);
 		return read_file(f, buf, size);
 	}
-	sysfile_end(f, kept || n >= 0);
+	sysfile_end(f, cached || n >= 0);
 	return n;
 }
 
@@ -71,43 +70,61 @@ int sysfile_whole(struct sysfile *f, size_t max, struct strbuf *out)
 	return -EFBIG;
 }
 
-/* Text that is no number is data that is not there; a number with NUL bytes in it is no number. */
+/* Text that is not a number means that there is no data. */
 static int number_error(int r)
 {
 	return r == -EINVAL ? -ENODATA : r;
 }
 
-int sysfile_u64(struct sysfile *f, uint64_t *ret)
+/* The text with a NUL, or a negative errno; NUL bytes inside a number are no number. */
+static int number_text(struct sysfile *f, char *buf, size_t size)
 {
-	char buf[128];
-	ssize_t n = sysfile_text(f, buf, sizeof(buf));
+	ssize_t n = sysfile_text(f, buf, size);
 
 	if (n < 0)
 		return n == -EFBIG ? -ENODATA : (int)n;
-	return strlen(buf) == (size_t)n ? number_error(parse_u64(buf, ret)) : -ENODATA;
+	return strlen(buf) == (size_t)n ? 0 : -ENODATA;
+}
+
+int sysfile_u64(struct sysfile *f, uint64_t *ret)
+{
+	char buf[128];
+	int r = number_text(f, buf, sizeof(buf));
+
+	return r < 0 ? r : number_error(parse_u64(buf, ret));
 }
 
 int sysfile_i64(struct sysfile *f, int64_t *ret)
 {
 	char buf[128];
-	ssize_t n = sysfile_text(f, buf, sizeof(buf));
+	int r = number_text(f, buf, sizeof(buf));
 
-	if (n < 0)
-		return n == -EFBIG ? -ENODATA : (int)n;
-	return strlen(buf) == (size_t)n ? number_error(parse_i64(buf, ret)) : -ENODATA;
+	return r < 0 ? r : number_error(parse_i64(buf, ret));
 }
 
-/* ---- files that are read once ------------------------------------------------------------------
- */
+bool sys_line(const char **p, const char *end, struct words *line)
+{
+	if (*p >= end)
+		return false;
+	const char *newline = memchr(*p, '\n', (size_t)(end - *p));
+	*line = (struct words){*p, newline ? newline : end};
+	*p = newline ? newline + 1 : end;
+	return true;
+}
+
+/* ---- files that are read once ---- */
+
+/* The file of a printf-like function, and its end. */
+#define ONCE(f, fmt)                  \
+	struct sysfile f;             \
+	va_list ap;                   \
+	va_start(ap, fmt);            \
+	sysfile_vinit(&(f), fmt, ap); \
+	va_end(ap)
 
 ssize_t sys_text(char *buf, size_t size, const char *fmt, ...)
 {
-	struct sysfile f;
-	va_list ap;
-
-	va_start(ap, fmt);
-	sysfile_vinit(&f, fmt, ap);
-	va_end(ap);
+	ONCE(f, fmt);
 	ssize_t n = sysfile_text(&f, buf, size);
 	sysfile_close(&f);
 	return n;
@@ -115,12 +132,7 @@ ssize_t sys_text(char *buf, size_t size, const char *fmt, ...)
 
 int sys_i64(int64_t *ret, const char *fmt, ...)
 {
-	struct sysfile f;
-	va_list ap;
-
-	va_start(ap, fmt);
-	sysfile_vinit(&f, fmt, ap);
-	va_end(ap);
+	ONCE(f, fmt);
 	int r = sysfile_i64(&f, ret);
 	sysfile_close(&f);
 	return r;
@@ -128,12 +140,7 @@ int sys_i64(int64_t *ret, const char *fmt, ...)
 
 int sys_readable(const char *fmt, ...)
 {
-	struct sysfile f;
-	va_list ap;
-
-	va_start(ap, fmt);
-	sysfile_vinit(&f, fmt, ap);
-	va_end(ap);
+	ONCE(f, fmt);
 	int r = sysfile_begin(&f);
 	sysfile_close(&f);
 	return r;
@@ -157,59 +164,12 @@ void sys_clean(char *text)
 
 void sys_fact(struct sample_set *set, uint32_t entity, const char *key, const char *fmt, ...)
 {
-	struct sysfile f;
+	ONCE(f, fmt);
 	char buf[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	sysfile_vinit(&f, fmt, ap);
-	va_end(ap);
 	ssize_t n = sysfile_text(&f, buf, sizeof(buf));
 	sysfile_close(&f);
 	if (n <= 0)
 		return;
 	sys_clean(buf);
-	sample_fact(set, entity, key, *buf ? buf : NULL);
-}
-
-/* ---- lists
- * ---------------------------------------------------------------------------------------
- */
-
-static int by_version(const void *a, const void *b)
-{
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-int syslist_read(struct syslist *l, const char *prefix, const char *fmt, ...)
-{
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
-	size_t cap = 0;
-	va_list ap;
-
-	*l = (struct syslist){0};
-	va_start(ap, fmt);
-	strbuf_vaddf(&path, fmt, ap);
-	va_end(ap);
-	DIR *dir = opendir(path.buf);
-	if (!dir)
-		return -errno;
-	for (struct dirent *e; l->count < SYSLIST_MAX && (e = readdir(dir));) {
-		if (e->d_name[0] == '.' || !str_prefix(e->d_name, prefix))
-			continue;
-		GROW(l->names, l->count, cap);
-		l->names[l->count++] = xstrdup(e->d_name);
-	}
-	closedir(dir);
-	if (l->count)
-		qsort(l->names, l->count, sizeof(*l->names), by_version);
-	return 0;
-}
-
-void syslist_release(struct syslist *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		free(l->names[i]);
-	free(l->names);
-	*l = (struct syslist){0};
+	sample_set_metadata(set, entity, key, *buf ? buf : NULL);
 }

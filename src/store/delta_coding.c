@@ -1,23 +1,13 @@
-/* Numbers as the store keeps them; see delta_coding.h. */
+/* Encoding of numbers in the store; see delta_coding.h. */
 #include "store/delta_coding.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void add_number(struct strbuf *out, int64_t v)
-{
-	char buf[24], *p = buf + sizeof(buf);
-	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+#include "core/text/text.h"
+#include "tables/text_values.h"
 
-	do
-		*--p = (char)('0' + u % 10);
-	while (u /= 10);
-	if (v < 0)
-		*--p = '-';
-	strbuf_add(out, p, (size_t)(buf + sizeof(buf) - p));
-}
-
-/* false when a rest does not fit. */
+/* False if a difference does not fit. */
 static bool add_array(const struct delta_coding *l, int64_t step, struct strbuf *out)
 {
 	int64_t rest, line;
@@ -34,7 +24,7 @@ static bool add_array(const struct delta_coding *l, int64_t step, struct strbuf 
 		    __builtin_sub_overflow(l->v[i], l->v[0], &rest) ||
 		    __builtin_sub_overflow(rest, line, &rest))
 			return false;
-		add_number(out, rest);
+		text_add_i64(out, rest);
 	}
 	strbuf_addch(out, ']');
 	return true;
@@ -59,7 +49,7 @@ void delta_coding_encode(const struct delta_coding *l, int64_t *ret_base, int64_
 	*ret_step = step;
 }
 
-/* A number at p; the byte behind it, NULL when it is none or too large. */
+/* Reads a number at p; returns the byte after it, NULL if it is invalid or too large. */
 static const char *get_number(const char *p, const char *end, int64_t *ret)
 {
 	bool minus = p < end && *p == '-';
@@ -97,7 +87,7 @@ int delta_coding_decode(struct delta_coding *l, int64_t base, int64_t step, cons
 			p = get_number(p, end, &v);
 			if (!p)
 				return -EBADMSG;
-			/* modulo 2^64: a store that somebody changed gives odd values, no more */
+			/* modulo 2^64: a damaged store gives wrong values, but no overflow */
 			delta_coding_put(
 				l, l->n,
 				(int64_t)((uint64_t)base + (uint64_t)step * l->n + (uint64_t)v));

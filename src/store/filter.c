@@ -1,4 +1,4 @@
-/* Keys that choose jobs and processes; see filter.h. */
+/* Selecting jobs and processes by keys; see filter.h. */
 #include "store/filter.h"
 
 #include <errno.h>
@@ -23,11 +23,10 @@ void filter_release(struct job_filter *f)
 
 static int wrong(struct strbuf *why, const char *wanted, const char *value)
 {
-	strbuf_addf(why, "wants %s, not '%s'", wanted, value);
-	return -EINVAL;
+	return strbuf_fail(why, -EINVAL, "needs %s, not '%s'", wanted, value);
 }
 
-/* A text that lives as long as the filter. */
+/* A copy of a text that lives as long as the filter. */
 static const char *keep(struct job_filter *f, const char *s, size_t n)
 {
 	struct value *v = value_strn(s, n);
@@ -57,11 +56,6 @@ static int take_limit(struct job_filter *f, const char *value, struct strbuf *wh
 	return r;
 }
 
-static int take_offset(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_number(value, &f->offset, why);
-}
-
 static int take_bool(const char *value, bool *to, struct strbuf *why)
 {
 	bool on = !strcasecmp(value, "true") || !strcmp(value, "1");
@@ -70,16 +64,6 @@ static int take_bool(const char *value, bool *to, struct strbuf *why)
 		return wrong(why, "True or False", value);
 	*to = on;
 	return 0;
-}
-
-static int take_exact(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_bool(value, &f->exact_tags, why);
-}
-
-static int take_fold(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_bool(value, &f->fold, why);
 }
 
 static int take_merge(struct job_filter *f, const char *value, struct strbuf *why)
@@ -91,12 +75,11 @@ static int take_merge(struct job_filter *f, const char *value, struct strbuf *wh
 	return r;
 }
 
-/* Every job is processed when it is there. */
-static int take_post_process(struct job_filter *f, const char *value, struct strbuf *why)
+/* Has no effect: every job is processed when it is stored. */
+static int take_post_process(struct job_filter *f PL_UNUSED, const char *value, struct strbuf *why)
 {
 	bool ignored;
 
-	(void)f;
 	return take_bool(value, &ignored, why);
 }
 
@@ -110,19 +93,20 @@ static int take_format(struct job_filter *f, const char *value, struct strbuf *w
 			return 0;
 		}
 	return wrong(why,
-		     !strcmp(value, "orm") ? "terse, dict or pandas (orm is an object of Python)"
-					   : "terse, dict or pandas",
+		     !strcmp(value, "orm")
+			     ? "terse, dict or pandas (orm objects exist in Python only)"
+			     : "terse, dict or pandas",
 		     value);
 }
 
 static int take_filter(struct job_filter *f, const char *value, struct strbuf *why)
 {
 	(void)f, (void)value;
-	strbuf_addstr(why, "is an expression of Python; `plimsoll sql` answers such questions");
-	return -EINVAL;
+	return strbuf_fail(why, -EINVAL,
+			   "takes a Python expression, which is not supported; use `plimsoll sql`");
 }
 
-/* "06/15/2019 08:00", a Unix time, 0 and less: so many days ago. */
+/* "06/15/2019 08:00", a Unix time, or a number of days ago: 0, -7. */
 static int take_time(const char *value, bool *has, int64_t *to, struct strbuf *why)
 {
 	int64_t days, now = clock_realtime_us();
@@ -135,29 +119,14 @@ static int take_time(const char *value, bool *has, int64_t *to, struct strbuf *w
 	if (parse_time_us(value, now, to) == 0)
 		return 0;
 	return wrong(why,
-		     "a time like '06/15/2019 08:00', seconds since 1970, or -7 for 7 days ago",
+		     "a time such as '06/15/2019 08:00', seconds since 1970, or -7 for 7 days ago",
 		     value);
-}
-
-static int take_when(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_time(value, &f->has_when, &f->when, why);
-}
-
-static int take_before(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_time(value, &f->has_before, &f->before, why);
-}
-
-static int take_after(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_time(value, &f->has_after, &f->after, why);
 }
 
 static int take_literal(const char *value, struct value **ret, struct strbuf *why)
 {
 	return py_literal(value, strlen(value), ret) < 0
-		       ? wrong(why, "key:value;key:value or a literal of Python", value)
+		       ? wrong(why, "key:value;key:value or a Python literal", value)
 		       : 0;
 }
 
@@ -186,20 +155,15 @@ static int take_hosts(struct job_filter *f, const char *value, struct strbuf *wh
 		const struct value *v = list->list.items[i];
 
 		if (v->kind != VALUE_STR || f->hosts.count == FILTER_WORDS_MAX)
-			return wrong(why, "names of hosts, at most 16", value);
+			return wrong(why, "at most 16 host names", value);
 		f->hosts.word[f->hosts.count++] = keep(f, v->str.data, v->str.size);
 	}
 	if (r == 0 && !f->hosts.count)
-		return wrong(why, "names of hosts", value);
+		return wrong(why, "host names", value);
 	return r;
 }
 
-static int take_exclude(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_list(value, &f->exclude, why);
-}
-
-/* A set of tags: text of ours, or a dict whose values are compared as text. */
+/* A set of tags: "k:v;k:v", or a dict whose values are compared as text. */
 static struct value *tag_set(const struct value *v)
 {
 	if (v->kind == VALUE_STR)
@@ -236,10 +200,10 @@ static int take_tags(struct job_filter *f, const char *value, struct strbuf *why
 	return pairs > FILTER_WORDS_MAX ? wrong(why, "at most 16 tags", value) : 0;
 }
 
-/* The JSON texts that a value may be stored as: itself, and as a text. */
+/* The two JSON texts that a value may be stored as: itself, and as a string. */
 static struct value *json_texts(const struct value *v)
 {
-	_cleanup_jsonw_ struct jsonw one = JSONW_INIT, two = JSONW_INIT;
+	_cleanup_json_ struct json_writer one = JSON_WRITER_INIT, two = JSON_WRITER_INIT;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct value *list = value_new(VALUE_LIST);
 
@@ -247,7 +211,7 @@ static struct value *json_texts(const struct value *v)
 		strbuf_add(&text, v->str.data, v->str.size);
 	else
 		value_to_python(v, &text, false);
-	jsonw_text(&one, NULL, text.buf, text.len);
+	json_text(&one, NULL, text.buf, text.len);
 	value_append(list, value_strn(one.out.buf, one.out.len));
 	if (v->kind != VALUE_STR) {
 		value_to_json(v, &two, NULL);
@@ -267,7 +231,7 @@ static int take_pairs(struct value **to, const char *value, struct strbuf *why)
 	else if (take_literal(value, &v, why) < 0)
 		return -EINVAL;
 	if (v->kind != VALUE_DICT || value_pairs(v) > FILTER_WORDS_MAX / 2)
-		return wrong(why, "at most 8 pairs key:value;key:value", value);
+		return wrong(why, "at most 8 pairs as key:value;key:value", value);
 	value_free(*to);
 	*to = value_new(VALUE_DICT);
 	for (size_t i = 0; i < value_pairs(v); i++) {
@@ -279,18 +243,7 @@ static int take_pairs(struct value **to, const char *value, struct strbuf *why)
 	return 0;
 }
 
-static int take_annotations(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_pairs(&f->annotations, value, why);
-}
-
-static int take_analyses(struct job_filter *f, const char *value, struct strbuf *why)
-{
-	return take_pairs(&f->analyses, value, why);
-}
-
-/* "duration", "-duration", "desc(Job.duration)". Whether there is such a column is for whoever
- * asks. */
+/* "duration", "-duration", "desc(Job.duration)". The caller checks whether the column exists. */
 static int take_order(struct job_filter *f, const char *value, struct strbuf *why)
 {
 	bool down = *value == '-' || str_prefix(value, "desc(");
@@ -309,22 +262,34 @@ static int take_order(struct job_filter *f, const char *value, struct strbuf *wh
 	return 0;
 }
 
+/* Keys that only name the place of their value. */
+#define TAKE(key, call)                                                                    \
+	static int take_##key(struct job_filter *f, const char *value, struct strbuf *why) \
+	{                                                                                  \
+		return call;                                                               \
+	}
+TAKE(offset, take_number(value, &f->offset, why))
+TAKE(exact, take_bool(value, &f->exact_tags, why))
+TAKE(fold, take_bool(value, &f->fold, why))
+TAKE(when, take_time(value, &f->has_when, &f->when, why))
+TAKE(before, take_time(value, &f->has_before, &f->before, why))
+TAKE(after, take_time(value, &f->has_after, &f->after, why))
+TAKE(exclude, take_list(value, &f->exclude, why))
+TAKE(annotations, take_pairs(&f->annotations, value, why))
+TAKE(analyses, take_pairs(&f->analyses, value, why))
+
 /* ---- conditions ----------------------------------------------------------------------------- */
 
 static void add_no(struct sql *q, const struct job_filter *f, bool processes)
 {
-	if (!f->no)
-		return;
-	sql_add(q, processes ? " AND j.job = " : " AND j.no = ");
-	sql_int(q, f->no);
+	if (f->no)
+		sql_put(q, processes ? " AND j.job = ?" : " AND j.no = ?", db_int(f->no));
 }
 
 static void add_user(struct sql *q, const struct job_filter *f, bool processes)
 {
-	if (!f->user || processes)
-		return;
-	sql_add(q, " AND j.username = ");
-	sql_text(q, f->user);
+	if (f->user && !processes)
+		sql_put(q, " AND j.username = ?", db_str(f->user));
 }
 
 static void add_hosts(struct sql *q, const struct job_filter *f, bool processes)
@@ -338,18 +303,17 @@ static void add_hosts(struct sql *q, const struct job_filter *f, bool processes)
 		sql_add(q, ")");
 }
 
+#define HAS_TAG " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ?"
+
 static void add_tag(struct sql *q, const struct job_filter *f, bool processes)
 {
 	for (size_t i = 0; !processes && i < f->tags.count; i++) {
 		const char *tag = f->tags.word[i], *value;
 		size_t n = tag_split(tag, &value);
 
-		sql_add(q, " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ");
-		sql_textn(q, tag, n);
-		if (value) {
-			sql_add(q, " AND t.value = ");
-			sql_text(q, value);
-		}
+		sql_put(q, HAS_TAG, db_text(tag, n));
+		if (value)
+			sql_put(q, " AND t.value = ?", db_str(value));
 		sql_add(q, ")");
 	}
 }
@@ -359,21 +323,16 @@ static void add_tag_set(struct sql *q, const struct value *set, bool exact)
 	size_t n = value_pairs(set);
 
 	sql_add(q, "(1 = 1");
-	for (size_t i = 0; i < n; i++) {
-		sql_add(q, " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ");
-		sql_text(q, value_key(set, i)->str.data);
-		sql_add(q, " AND t.value = ");
-		sql_text(q, value_at(set, i)->str.data);
-		sql_add(q, ")");
-	}
-	if (exact || !n) {
-		sql_add(q, " AND (SELECT count(*) FROM job_tag t WHERE t.job = j.no) = ");
-		sql_int(q, (int64_t)n);
-	}
+	for (size_t i = 0; i < n; i++)
+		sql_put(q, HAS_TAG " AND t.value = ?)", db_str(value_key(set, i)->str.data),
+			db_str(value_at(set, i)->str.data));
+	if (exact || !n)
+		sql_put(q, " AND (SELECT count(*) FROM job_tag t WHERE t.job = j.no) = ?",
+			db_int((int64_t)n));
 	sql_add(q, ")");
 }
 
-/* Those of a process are one text, which filter_matches_tags() looks into. */
+/* Tags of a process are one text, for filter_matches_tags(). */
 static void add_tag_sets(struct sql *q, const struct job_filter *f, bool processes)
 {
 	if (!f->tag_sets || processes)
@@ -386,7 +345,7 @@ static void add_tag_sets(struct sql *q, const struct job_filter *f, bool process
 	sql_add(q, ")");
 }
 
-/* Jobs that have all of these pairs, whose values are one of two texts. */
+/* Jobs with all of these pairs; a value is one of two texts. */
 static void add_pairs(struct sql *q, const char *table, const struct value *pairs)
 {
 	for (size_t i = 0; pairs && i < value_pairs(pairs); i++) {
@@ -394,13 +353,10 @@ static void add_pairs(struct sql *q, const char *table, const struct value *pair
 
 		sql_add(q, " AND EXISTS (SELECT 1 FROM ");
 		sql_add(q, table);
-		sql_add(q, " a WHERE a.job = j.no AND a.key = ");
-		sql_text(q, value_key(pairs, i)->str.data);
-		sql_add(q, " AND a.value IN (");
-		sql_text(q, texts->list.items[0]->str.data);
-		sql_add(q, ", ");
-		sql_text(q, texts->list.items[1]->str.data);
-		sql_add(q, "))");
+		sql_put(q, " a WHERE a.job = j.no AND a.key = ? AND a.value IN (?, ?))",
+			db_str(value_key(pairs, i)->str.data),
+			db_str(texts->list.items[0]->str.data),
+			db_str(texts->list.items[1]->str.data));
 	}
 }
 
@@ -410,7 +366,7 @@ static void add_annotations(struct sql *q, const struct job_filter *f, bool proc
 		add_pairs(q, "job_annotation", f->annotations);
 }
 
-/* None at all are jobs that were not analysed. */
+/* An empty dict selects jobs without analyses. */
 static void add_analyses(struct sql *q, const struct job_filter *f, bool processes)
 {
 	if (processes || !f->analyses)
@@ -422,41 +378,33 @@ static void add_analyses(struct sql *q, const struct job_filter *f, bool process
 
 static void add_when(struct sql *q, const struct job_filter *f, bool processes)
 {
-	if (!f->has_when)
-		return;
-	sql_add(q, processes ? " AND j.start <= " : " AND j.start_us <= ");
-	sql_int(q, f->when_end ? f->when_end : f->when);
-	sql_add(q, processes ? " AND (j.\"end\" IS NULL OR j.\"end\" >= "
-			     : " AND (j.end_us IS NULL OR j.end_us >= ");
-	sql_int(q, f->when);
-	sql_add(q, ")");
+	if (f->has_when)
+		sql_put(q,
+			processes ? " AND j.start <= ? AND (j.\"end\" IS NULL OR j.\"end\" >= ?)"
+				  : " AND j.start_us <= ? AND (j.end_us IS NULL OR j.end_us >= ?)",
+			db_int(f->when_end ? f->when_end : f->when), db_int(f->when));
 }
 
 static void add_before(struct sql *q, const struct job_filter *f, bool processes)
 {
-	if (!f->has_before)
-		return;
-	sql_add(q, processes ? " AND j.\"end\" <= " : " AND j.end_us <= ");
-	sql_int(q, f->before);
+	if (f->has_before)
+		sql_put(q, processes ? " AND j.\"end\" <= ?" : " AND j.end_us <= ?",
+			db_int(f->before));
 }
 
 static void add_after(struct sql *q, const struct job_filter *f, bool processes)
 {
-	if (!f->has_after)
-		return;
-	sql_add(q, processes ? " AND j.start >= " : " AND j.start_us >= ");
-	sql_int(q, f->after);
+	if (f->has_after)
+		sql_put(q, processes ? " AND j.start >= ?" : " AND j.start_us >= ?",
+			db_int(f->after));
 }
 
-static void add_exit(struct sql *q, const struct job_filter *f, bool processes)
+static void add_exit(struct sql *q, const struct job_filter *f, bool processes PL_UNUSED)
 {
-	(void)processes;
-	if (f->exit == EXIT_WITH) {
-		sql_add(q, " AND j.exitcode = ");
-		sql_int(q, f->exitcode);
-	} else if (f->exit != EXIT_ANY) {
+	if (f->exit == EXIT_WITH)
+		sql_put(q, " AND j.exitcode = ?", db_int(f->exitcode));
+	else if (f->exit != EXIT_ANY)
 		sql_add(q, f->exit == EXIT_WELL ? " AND j.exitcode = 0" : " AND j.exitcode <> 0");
-	}
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -472,24 +420,24 @@ const struct filter_key filter_keys[] = {
 	{"annotations", JOBS, FILTER_PAIRS, "have all of these annotations", take_annotations, add_annotations},
 	{"before", JOBS, FILTER_TIME, "ended at this time or earlier", take_before, add_before},
 	{"exact_tag_only", JOBS | PROCESSES, FILTER_BOOL, "have the tags and no others", take_exact, NULL},
-	{"exclude", TAGS, FILTER_LIST, "keys that are left out of each tag", take_exclude, NULL},
+	{"exclude", TAGS, FILTER_LIST, "keys to leave out of each tag", take_exclude, NULL},
 	{"exit", 0, FILTER_CHOICE, "ended with this code", NULL, add_exit},
-	{"fltr", JOBS | PROCESSES, FILTER_TEXT, "an expression of Python, which is refused", take_filter, NULL},
+	{"fltr", JOBS | PROCESSES, FILTER_TEXT, "a Python expression; not supported", take_filter, NULL},
 	{"fmt", JOBS | PROCESSES, FILTER_CHOICE, "terse, dict or pandas", take_format, NULL},
-	{"fold", TAGS, FILTER_BOOL, "the values of each key together", take_fold, NULL},
+	{"fold", TAGS, FILTER_BOOL, "group the values of each key", take_fold, NULL},
 	{"hosts", JOBS | PROCESSES, FILTER_LIST, "ran on any of these hosts", take_hosts, add_hosts},
-	{"limit", JOBS | PROCESSES, FILTER_NUMBER, "at most so many; 0: all", take_limit, NULL},
-	{"merge_proc_sums", JOBS, FILTER_BOOL, "sums over processes among the keys of the job", take_merge, NULL},
-	{"merge_threads_sums", PROCESSES, FILTER_BOOL, "sums over threads among the keys of the process", take_merge, NULL},
-	{"no", 0, FILTER_NUMBER, "the job of this number", NULL, add_no},
-	{"offset", JOBS | PROCESSES, FILTER_NUMBER, "leaves out the first so many", take_offset, NULL},
-	{"order", JOBS | PROCESSES, FILTER_TEXT, "by this column; desc(COLUMN): the largest first", take_order, NULL},
+	{"limit", JOBS | PROCESSES, FILTER_NUMBER, "maximum number; 0: all", take_limit, NULL},
+	{"merge_proc_sums", JOBS, FILTER_BOOL, "put sums over processes among the keys of the job", take_merge, NULL},
+	{"merge_threads_sums", PROCESSES, FILTER_BOOL, "put sums over threads among the keys of the process", take_merge, NULL},
+	{"no", 0, FILTER_NUMBER, "the job with this number", NULL, add_no},
+	{"offset", JOBS | PROCESSES, FILTER_NUMBER, "skip this many", take_offset, NULL},
+	{"order", JOBS | PROCESSES, FILTER_TEXT, "sort by this column; desc(COLUMN): largest first", take_order, NULL},
 	{"tag", 0, FILTER_TAGS, "have this tag", NULL, add_tag},
-	{"tag_filter", TAGS, FILTER_TAGS, "only tags that have these pairs", take_tags, NULL},
+	{"tag_filter", TAGS, FILTER_TAGS, "only tags with these pairs", take_tags, NULL},
 	{"tags", JOBS | PROCESSES, FILTER_TAGS, "have all of these tags; empty: have none", take_tags, add_tag_sets},
-	{"trigger_post_process", JOBS, FILTER_BOOL, "without effect: every job is processed", take_post_process, NULL},
+	{"trigger_post_process", JOBS, FILTER_BOOL, "no effect: every job is processed", take_post_process, NULL},
 	{"user", 0, FILTER_TEXT, "of this user", NULL, add_user},
-	{"when", JOBS | PROCESSES, FILTER_TIME, "ran at this time, or while this job or process did", take_when, add_when},
+	{"when", JOBS | PROCESSES, FILTER_TIME, "ran at this time, or at the same time as this job or process", take_when, add_when},
 	{NULL, 0, FILTER_TEXT, NULL, NULL, NULL},
 };
 /* clang-format on */
@@ -501,7 +449,7 @@ int filter_take(struct job_filter *f, unsigned scope, const char *key, const cha
 		if (k->scope & scope && !strcmp(k->key, key)) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-			/* Python's way to say that nothing is said */
+			/* None in Python: not given */
 			if (!strcasecmp(value, "none"))
 				return 0;
 			int r = k->take(f, value, &text);
@@ -509,7 +457,7 @@ int filter_take(struct job_filter *f, unsigned scope, const char *key, const cha
 				strbuf_addf(why, "%s %s", key, text.buf);
 			return r;
 		}
-	strbuf_addf(why, "there is no keyword '%s': jobs", key);
+	strbuf_addf(why, "unknown keyword '%s'; known ones: jobs", key);
 	for (const struct filter_key *k = filter_keys; k->key; k++)
 		if (k->scope & scope)
 			strbuf_addf(why, ", %s", k->key);

@@ -1,4 +1,4 @@
-/* Which job something belongs to; see identity.h. */
+/* Matching new data to stored jobs; see identity.h. */
 #include "store/identity.h"
 
 #include <errno.h>
@@ -10,18 +10,18 @@
 #include "store/ingest/job_parts.h"
 #include "store/ingest/merge_streamed.h"
 
-/* Parts of a batch job whose batch system does not say when it began: hours may be between two
- * steps, and its ids do not come again within days. */
+/* For batch jobs without a start time from the batch system: hours may be between two steps, but
+ * ids are not reused within days. */
 #define PARTS_GAP_US INT64_C(604800000000)
-/* The batch system's own clock: all hosts have the same reading, parts of a heterogeneous job about
- * the same. A job that is put back begins minutes later. */
+/* By the clock of the batch system, which is equal on all hosts, and about equal for parts of a
+ * heterogeneous job. A requeued job starts minutes later. */
 #define BATCH_START_US INT64_C(60000000)
 #define SAME_START_US INT64_C(1000000)
 
 struct identity {
-	const char *cluster, *user, *scheduler; /* NULL: not known */
-	int64_t first_us, last_us;              /* when it ran; 0: not known */
-	int64_t batch_start_us, restarts;       /* by the batch system; 0, -1: not known */
+	const char *cluster, *user, *scheduler; /* NULL: unknown */
+	int64_t first_us, last_us;              /* when it ran; 0: unknown */
+	int64_t batch_start_us, restarts;       /* by the batch system; 0, -1: unknown */
 	bool native, single_part;
 };
 
@@ -32,8 +32,7 @@ int64_t identity_gap_us(int64_t a_first, int64_t a_last, int64_t b_first, int64_
 	return b_first > a_last ? b_first - a_last : a_first > b_last ? a_first - b_last : 0;
 }
 
-/* ---- users ------------------------------------------------------------------------------------
- */
+/* ---- users ---------------------------------------------------------------------------------- */
 
 static bool is_number(const char *user)
 {
@@ -57,19 +56,18 @@ bool identity_users_differ(const char *a, const char *b)
 	return found && found->pw_uid != number;
 }
 
-/* ---- what metadata say ------------------------------------------------------------------------
- */
+/* ---- metadata ---------------------------------------------------------------------- */
 
-static int64_t number_in(const struct value *facts, const char *key, int64_t otherwise)
+static int64_t number_in(const struct value *dict, const char *key, int64_t otherwise)
 {
-	const char *text = value_get_str(facts, key);
+	const char *text = value_get_str(dict, key);
 	int64_t n;
 
 	return text && parse_i64(text, &n) == 0 && n >= 0 && n < INT64_MAX / 1000000 ? n
 										     : otherwise;
 }
 
-/* Ours have what the batch system said, those of others the environment. */
+/* Ours have a section about the batch system, those of other tools the environment. */
 static void take_meta(struct identity *i, const struct value *meta)
 {
 	const struct value *scheduler = value_get(meta, "scheduler");
@@ -122,7 +120,7 @@ static enum likeness compare(const struct identity *a, const struct identity *b)
 
 		return batch || gap(a, b) <= limit ? SAME : OTHER;
 	}
-	/* what others recorded has no parts: it is the same, or it is not */
+	/* jobs of other tools have no parts: it is the same job or not */
 	if (a->native == b->native && same_start(a->first_us, b->first_us, SAME_START_US))
 		return SAME;
 	if (!a->first_us || !b->first_us)
@@ -130,14 +128,13 @@ static enum likeness compare(const struct identity *a, const struct identity *b)
 	return gap(a, b) > (a->single_part && b->single_part ? 0 : JOB_GAP_US) ? OTHER : UNSURE;
 }
 
-/* ---- those that are there ---------------------------------------------------------------------
- */
+/* ---- stored jobs ------------------------------------------------------------------- */
 
-/* The best that was found so far. */
+/* The best match so far. */
 struct found {
 	int64_t job, nth, gap_us;
-	unsigned same, unsure; /* how many are as good; how many may be it */
-	bool is_part;          /* the very same part is in it */
+	unsigned same, unsure; /* number of equally good matches; of possible ones */
+	bool is_part;          /* it has exactly this part */
 	struct strbuf names;
 };
 
@@ -193,45 +190,43 @@ static int tell_unsure(const struct found *f, const char *jobid, struct strbuf *
 {
 	if (f->same > 1)
 		strbuf_addf(why,
-			    "several jobs %s are in the store (%s), and which of them this belongs "
-			    "to cannot be told",
+			    "several jobs %s are in the store (%s); cannot tell which of them this "
+			    "belongs to",
 			    jobid, f->names.buf);
 	else
-		strbuf_addf(why,
-			    "job %s is in the store already (%s), at about the same time but not "
-			    "with the same start, and cannot be put together with this: delete the "
-			    "one that is not wanted",
-			    jobid, f->names.buf);
+		strbuf_addf(
+			why,
+			"job %s is in the store already (%s), at about the same time but with "
+			"a different start, and cannot be merged with this; delete the unwanted "
+			"one first",
+			jobid, f->names.buf);
 	return -ENOTUNIQ;
 }
 
 int identity_exists(struct store *s, const char *jobid)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, s->staged ? "SELECT 1 FROM main.job WHERE jobid = $1 LIMIT 1"
-					  : "SELECT 1 FROM job WHERE jobid = $1 LIMIT 1");
+	int64_t found = 0;
+	int r = store_number_of(s,
+				s->staged ? "SELECT count(*) FROM main.job WHERE jobid = $1"
+					  : "SELECT count(*) FROM job WHERE jobid = $1",
+				&found, db_str(jobid));
 
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, jobid);
-	int r = stmt_step(st);
-	stmt_reset(st);
-	return r;
+	return r < 0 ? r : found > 0;
 }
 
-/* All of that id, those that were fed, too: nth counts them. */
+/* All jobs of that id, including streamed ones, which nth counts, too. */
 static int load(struct store *s, const struct jobmeta *m, const struct identity *new,
 		const struct value *meta, struct found *f, int64_t *next)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		s,
 		"SELECT j.no, j.nth, j.cluster, j.username, j.start_us, j.end_us, m.json, j.format "
-		"FROM job j LEFT JOIN job_meta m ON m.job = j.no WHERE j.jobid = $1 ORDER BY j.no");
+		"FROM job j LEFT JOIN job_meta m ON m.job = j.no WHERE j.jobid = $1 ORDER BY j.no",
+		db_str(m->jobid));
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_str(st, 1, m->jobid);
 	while ((r = stmt_step(st)) == 1) {
 		if (stmt_get_int(st, 1) >= *next)
 			*next = stmt_get_int(st, 1) + 1;
@@ -252,7 +247,7 @@ int64_t identity_find(struct store *s, const struct jobmeta *m, const struct val
 
 	*nth = 0;
 	int r = identity_exists(s, m->jobid);
-	/* what is written aside hides the store itself */
+	/* staged tables hide those of the store */
 	if (r > 0 && s->staged)
 		return -ESTALE;
 	if (r > 0) {

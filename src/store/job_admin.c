@@ -1,90 +1,46 @@
 /* Jobs that are in a store; see job_admin.h. */
-#include "store/job_admin.h"
-
 #include <errno.h>
-#include <string.h>
+
+#include "store/job_admin.h"
 
 #include "core/text/text.h"
 
-/* Jobs removed in one transaction: others get their turn in between. */
+/* Jobs removed in one transaction, so that other writers get their turn in between. */
 #define RETIRE_AT_ONCE 20
 
 int store_delete_job(struct store *s, int64_t job)
 {
-	static const char *const by_key[] = {
-		"DELETE FROM process WHERE id BETWEEN $1 AND $2",
-		"DELETE FROM tree WHERE id BETWEEN $1 AND $2",
-		"DELETE FROM string WHERE id BETWEEN $1 AND $2",
-		"DELETE FROM thread WHERE process BETWEEN $1 AND $2",
-		"DELETE FROM event WHERE process BETWEEN $1 AND $2",
-	};
-	static const char *const by_job[] = {
-		"DELETE FROM job_meta WHERE job = $1",
-		"DELETE FROM job_tag WHERE job = $1",
-		"DELETE FROM job_annotation WHERE job = $1",
-		"DELETE FROM job_analysis WHERE job = $1",
-		"DELETE FROM job_host WHERE job = $1",
-		"DELETE FROM job_sum WHERE job = $1",
-		"DELETE FROM job_warning WHERE job = $1",
-		"DELETE FROM job_proc_tag WHERE job = $1",
-		"DELETE FROM job_profile WHERE job = $1",
-		"DELETE FROM sample_metric WHERE job = $1",
-		"DELETE FROM sample_entity WHERE job = $1",
-		"DELETE FROM sample_series WHERE job = $1",
-		"DELETE FROM sample_tick WHERE job = $1",
-		"DELETE FROM sample_chunk WHERE job = $1",
-		"DELETE FROM sample_absence WHERE job = $1",
-		"DELETE FROM job WHERE no = $1",
-	};
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(by_key) && r == 0; i++) {
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, by_key[i]);
+	for (const struct store_table *t = store_tables; t->name && r == 0; t++) {
+		_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-		if (!st)
-			return -EIO;
-		stmt_int(st, 1, store_key(job, 0));
-		stmt_int(st, 2, store_key(job, UINT32_MAX));
-		r = stmt_run(st);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(by_job) && r == 0; i++) {
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, by_job[i]);
-
-		if (!st)
-			return -EIO;
-		stmt_int(st, 1, job);
-		r = stmt_run(st);
+		if (!t->job && !t->key)
+			continue;
+		strbuf_addf(&sql, "DELETE FROM %s WHERE %s BETWEEN $1 AND $2", t->name,
+			    t->job ? t->job : t->key);
+		r = store_run(s, sql.buf, db_int(t->job ? job : store_key(job, 0)),
+			      db_int(t->job ? job : store_key(job, UINT32_MAX)));
 	}
 	return r;
 }
 
 /* ---- notes and tags ------------------------------------------------------------------------- */
 
-static int forget(struct store *s, const char *sql, int64_t job)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	return stmt_run(st);
-}
-
 static int load_pairs(struct store *s, const char *sql, int64_t job, bool json, struct value **ret)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	_cleanup_stmt_ struct stmt *st = store_query(s, sql, db_int(job));
 	int r;
 
 	*ret = value_new(VALUE_DICT);
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, job);
 	while ((r = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT, list = STRBUF_INIT;
 		_cleanup_value_ struct value *parsed = NULL;
 		const char *text = stmt_get_str(st, 1);
 
-		/* JSON is an object or a list, an annotation any value */
+		/* the parser takes only objects and lists, an annotation may be any value */
 		strbuf_addf(&list, "[%s]", text);
 		if (json && value_from_json(list.buf, list.len, &parsed, &ignored) == 0 &&
 		    parsed->kind == VALUE_LIST && parsed->list.count == 1)
@@ -109,32 +65,12 @@ int store_load_notes(struct store *s, int64_t job, struct value **ret_tags,
 			       job, true, ret_annotations);
 }
 
-/* One row of a table (job, key, value), whether the key is there or not. */
-static int put_pair(struct store *s, const char *const sql[2], int64_t job, const char *key,
-		    const struct strbuf *value)
-{
-	_cleanup_stmt_ struct stmt *away = stmt_prepare(s, sql[0]);
-	_cleanup_stmt_ struct stmt *put = stmt_prepare(s, sql[1]);
-
-	if (!away || !put)
-		return -EIO;
-	stmt_int(away, 1, job);
-	stmt_str(away, 2, key);
-	int r = stmt_run(away);
-	if (r < 0)
-		return r;
-	stmt_int(put, 1, job);
-	stmt_str(put, 2, key);
-	stmt_text(put, 3, value->buf, value->len);
-	return stmt_run(put);
-}
-
 bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,
 		struct strbuf *text)
 {
 	const struct value *k = value_key(dict, i), *v = value_at(dict, i);
 	_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	if (k->kind != VALUE_STR)
 		return false;
@@ -149,60 +85,42 @@ bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *ke
 	return true;
 }
 
-static int put_dict(struct store *s, const char *const sql[2], int64_t job,
-		    const struct value *dict, bool json)
+/* Replaces rows of a table (job, key, value). */
+static int change(struct store *s, const char *table, int64_t job, const struct value *dict,
+		  bool json, bool replace)
 {
-	int r = 0;
+	_cleanup_free_ char *clear = xasprintf("DELETE FROM %s WHERE job = $1", table);
+	_cleanup_free_ char *away = xasprintf("%s AND key = $2", clear);
+	_cleanup_free_ char *put =
+		xasprintf("INSERT INTO %s (job, key, value) VALUES ($1, $2, $3)", table);
+	int r = store_begin(s);
 
+	if (r == 0 && replace)
+		r = store_run(s, clear, db_int(job));
 	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {
 		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
 
 		if (!pair_texts(dict, i, json, &key, &text))
 			continue;
-		r = put_pair(s, sql, job, key.buf, &text);
+		r = store_run(s, away, db_int(job), db_str(key.buf));
+		if (r == 0)
+			r = store_run(s, put, db_int(job), db_str(key.buf),
+				      db_text(text.buf, text.len));
 	}
-	return r;
-}
-
-static int change(struct store *s, const char *const sql[3], int64_t job, const struct value *dict,
-		  bool json, bool replace)
-{
-	int r = store_begin(s);
-
-	if (r == 0 && replace)
-		r = forget(s, sql[2], job);
-	if (r == 0)
-		r = put_dict(s, sql, job, dict, json);
-	if (r == 0)
-		r = store_commit(s);
-	if (r < 0)
-		store_rollback(s);
-	return r;
+	return store_end(s, r);
 }
 
 int store_annotate(struct store *s, int64_t job, const struct value *notes, bool replace)
 {
-	static const char *const sql[] = {
-		"DELETE FROM job_annotation WHERE job = $1 AND key = $2",
-		"INSERT INTO job_annotation (job, key, value) VALUES ($1, $2, $3)",
-		"DELETE FROM job_annotation WHERE job = $1",
-	};
-
-	return change(s, sql, job, notes, true, replace);
+	return change(s, "job_annotation", job, notes, true, replace);
 }
 
 int store_tag(struct store *s, int64_t job, const struct value *tags, bool replace)
 {
-	static const char *const sql[] = {
-		"DELETE FROM job_tag WHERE job = $1 AND key = $2",
-		"INSERT INTO job_tag (job, key, value) VALUES ($1, $2, $3)",
-		"DELETE FROM job_tag WHERE job = $1",
-	};
-
-	return change(s, sql, job, tags, false, replace);
+	return change(s, "job_tag", job, tags, false, replace);
 }
 
-/* ---- time's up ------------------------------------------------------------------------------ */
+/* ---- retention ------------------------------------------------------------------------------ */
 
 struct old_job {
 	int64_t no, end_us, bytes;
@@ -230,7 +148,7 @@ static int read_jobs(struct store *s, struct old_job **ret, size_t *ret_count)
 	return r < 0 ? r : 0;
 }
 
-/* Index of the first job, counted from the newest, that is over a limit: it and all older ones. */
+/* Index of the first job over a limit, counted from the newest; all older ones are, too. */
 static size_t first_over(const struct retire_limits *l, const struct old_job *jobs, size_t count)
 {
 	uint64_t bytes = 0;
@@ -250,11 +168,7 @@ static int delete_some(struct store *s, const struct old_job *jobs, size_t from,
 
 	for (size_t i = to; i-- > from && r == 0;)
 		r = store_delete_job(s, jobs[i].no);
-	if (r == 0)
-		r = store_commit(s);
-	if (r < 0)
-		store_rollback(s);
-	return r;
+	return store_end(s, r);
 }
 
 int64_t store_retire(struct store *s, const struct retire_limits *limits, bool dry,

@@ -1,4 +1,4 @@
-/* Which jobs a word means; see query.h. */
+/* Finding jobs by a word; see query.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,13 +11,12 @@
 
 static int find_by(struct store *s, const char *sql, const char *name, int64_t *ret)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	_cleanup_stmt_ struct stmt *st =
+		name ? store_query(s, sql, db_str(name)) : stmt_prepare(s, sql);
 	int found = 0, r;
 
 	if (!st)
 		return -EIO;
-	if (name)
-		stmt_str(st, 1, name);
 	while (found < 2 && (r = stmt_step(st)) == 1) {
 		*ret = stmt_get_int(st, 0);
 		found++;
@@ -25,7 +24,7 @@ static int find_by(struct store *s, const char *sql, const char *name, int64_t *
 	return found == 2 ? -EEXIST : found ? 0 : r < 0 ? r : -ENOENT;
 }
 
-/* "4_1", a task of an array, by what the batch system said of it; the newest that has it. */
+/* "4_1", a task of an array, by the metadata of the batch system; the newest one. */
 static int find_array_task(struct store *s, const char *name, int64_t *ret)
 {
 	const char *task = strchr(name, '_');
@@ -51,17 +50,16 @@ static int find_array_task(struct store *s, const char *name, int64_t *ret)
 	return r < 0 ? r : -ENOENT;
 }
 
-/* Those that a word may mean, the newest first. */
+/* How many jobs are listed if a word is ambiguous. */
 #define CHOICES 5
 
 static void tell_choices(struct store *s, const char *sql, const char *name, struct strbuf *why)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	_cleanup_stmt_ struct stmt *st = store_query(s, sql, db_str(name));
 	int n = 0;
 
 	if (!st)
 		return;
-	stmt_str(st, 1, name);
 	while (stmt_step(st) == 1 && ++n <= CHOICES) {
 		strbuf_addstr(why, n > 1 ? ", " : ": ");
 		text_add_printable(why, stmt_get_str(st, 1), strlen(stmt_get_str(st, 1)));
@@ -87,7 +85,7 @@ static int open_below(const char *dir, const char *name)
 	return open(at, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Opens metadata that may be at a path: in a directory, or an archive by its name. */
+/* Opens the metadata at a path: in a directory, or an archive by its name. */
 static int open_metadata(const char *path)
 {
 	struct stat st;
@@ -106,7 +104,7 @@ static int open_metadata(const char *path)
 	return fd;
 }
 
-/* By a directory or an archive of the job, whose metadata name it. */
+/* By a directory or an archive, with the id from its metadata. */
 static int find_at(struct store *s, const char *path, int64_t *ret)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -119,35 +117,36 @@ static int find_at(struct store *s, const char *path, int64_t *ret)
 	return id ? find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", id, ret) : -ENOENT;
 }
 
-/* Why a word means no job: it may be a job that was never put into the store. */
+/* Explains why there is no such job: it may not be stored yet. */
 static void tell_none(const struct store *s, const char *name, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open_metadata(name);
-	_cleanup_free_ char *lies = s->config ? jobdir_find(s->config, name) : NULL;
+	_cleanup_free_ char *lies = s->config ? job_directory_find(s->config, name) : NULL;
 
 	if (!strcmp(name, "last"))
 		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
 			    s->where);
 	else if (lies && fd < 0)
 		strbuf_addf(why,
-			    "job '%s' is not in the store '%s': it lies in '%s' and waits to be "
-			    "submitted; `plimsoll submit %s` does that",
+			    "job '%s' is not in the store '%s': it is in '%s' and not yet "
+			    "submitted; run `plimsoll submit %s`",
 			    name, s->where, lies, lies);
 	else if (fd >= 0)
-		strbuf_addf(why,
-			    "'%s' is not in the store '%s', which this command reads: `plimsoll "
-			    "submit %s` puts it there",
-			    name, s->where, name);
+		strbuf_addf(
+			why,
+			"'%s' is not in the store '%s', which this command reads; run `plimsoll "
+			"submit %s` first",
+			name, s->where, name);
 	else
 		strbuf_addf(why, "there is no job '%s' in '%s'; `plimsoll list` shows them", name,
 			    s->where);
 }
 
-/* Several have the name, or an id that begins so. */
+/* Several jobs have the name, or an id with this prefix. */
 static void tell_several(struct store *s, const char *name, bool named, struct strbuf *why)
 {
 	strbuf_addf(why,
-		    named ? "several jobs have the name '%s': name one by its id"
+		    named ? "several jobs have the name '%s'; use the id of one"
 			  : "several jobs begin with '%s'",
 		    name);
 	tell_choices(s, named ? CHOICE WITH_NAME NEWEST : CHOICE WITH_BEGINNING NEWEST, name, why);
@@ -155,8 +154,8 @@ static void tell_several(struct store *s, const char *name, bool named, struct s
 		    named ? "" : "*");
 }
 
-/* By the id, the word for the last one, or the name. -EEXIST: of several that have the id with a
- * sentence, of the name without one. */
+/* By id, "last", or name. -EEXIST: several have the id, explained in *why, or the name, not
+ * explained. */
 static int find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
 	int r = job_find_id(s, name, ret, why);
@@ -200,10 +199,8 @@ int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why
 char *job_id_of(struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT j.jobid FROM job j WHERE j.no = $1");
+		store_query(s, "SELECT j.jobid FROM job j WHERE j.no = $1", db_int(job));
 
-	if (st)
-		stmt_int(st, 1, job);
 	return st && stmt_step(st) == 1 ? xstrdup(stmt_get_str(st, 0)) : NULL;
 }
 
@@ -216,8 +213,9 @@ int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbu
 	if (r == -ENOENT && job_find(s, name, &job, &other) == 0) {
 		_cleanup_free_ char *id = job_id_of(s, job);
 
-		strbuf_addf(why, "there is no job '%s' in '%s': this needs the whole id, ", name,
-			    s->where);
+		strbuf_addf(why,
+			    "there is no job '%s' in '%s'; this command needs the complete id, ",
+			    name, s->where);
 		if (id)
 			text_add_printable(why, id, strlen(id));
 	} else if (r == -ENOENT) {
@@ -236,17 +234,15 @@ static void add_id(struct job_ids *l, const char *id)
 	l->v[l->count++] = xstrdup(id);
 }
 
-/* Those of a name, or the one that is meant in another way. */
+/* Jobs by name, or one found in another way. */
 static int add_others(struct job_ids *l, struct store *s, const char *word, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT j.jobid " WITH_NAME);
+	_cleanup_stmt_ struct stmt *st = store_query(s, "SELECT j.jobid " WITH_NAME, db_str(word));
 	size_t before = l->count;
 	int64_t job;
 	int r = st ? 0 : -EIO;
 
-	if (st)
-		stmt_str(st, 1, word);
 	while (st && (r = stmt_step(st)) == 1)
 		add_id(l, stmt_get_str(st, 0));
 	if (r < 0 || l->count > before)

@@ -1,4 +1,4 @@
-/* Metadata of any origin for the store; see job_metadata.h. */
+/* Metadata of any layout for the store; see job_metadata.h. */
 #include "store/job_metadata.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 
 #include "core/text/text.h"
 #include "jobs/job_layout.h"
+#include "store/store.h"
 
 static char *clean(const char *s, size_t n)
 {
@@ -31,7 +32,7 @@ static char *as_text(const struct value *v)
 	return v && v->kind == VALUE_INT ? xasprintf("%lld", (long long)v->integer) : NULL;
 }
 
-/* The first of several names that is there, as text. */
+/* The value of the first existing name, as text. */
 static char *first_of(const struct value *dict, const char *const *names)
 {
 	char *text = NULL;
@@ -51,7 +52,7 @@ static char *text_of(const struct value *meta, enum metadata_key key)
 	return text;
 }
 
-/* Makes a zone the local one; the one before is returned for leave_zone(). */
+/* Sets the local time zone; returns the previous one for leave_zone(). */
 static char *enter_zone(const char *zone)
 {
 	char *before = getenv("TZ") ? xstrdup(getenv("TZ")) : NULL;
@@ -71,7 +72,7 @@ static void leave_zone(char *before)
 	free(before);
 }
 
-/* A time without a zone is local time where the job ran. */
+/* A time without a zone is in the local time of the job. */
 static int64_t naive_us(const struct value_time *t, const char *zone)
 {
 	struct tm tm = {.tm_year = t->year - 1900,
@@ -88,7 +89,7 @@ static int64_t naive_us(const struct value_time *t, const char *zone)
 	return seconds * 1000000 + t->microsecond;
 }
 
-/* Of times without a zone. */
+/* The zone of times without a zone. */
 static const char *naive_zone(const struct value *meta)
 {
 	const struct job_layout *l = metadata_layout(meta);
@@ -105,7 +106,7 @@ char *jobmeta_zone(const struct value *meta)
 
 	if (!l->zone)
 		return own && *own ? xstrdup(own) : NULL;
-	/* "...+05:30" as POSIX has it, with the other sign */
+	/* "...+05:30" in POSIX form, with the opposite sign */
 	if (n > 6 && (start[n - 6] == '+' || start[n - 6] == '-') && start[n - 3] == ':')
 		return xasprintf("<%.3s%.2s>%c%s", start + n - 6, start + n - 2,
 				 start[n - 6] == '+' ? '-' : '+', start + n - 5);
@@ -157,7 +158,7 @@ static bool is_time(int64_t us)
 	return us >= 0 && us < INT64_C(253402300800000000);
 }
 
-/* What cannot be is left out: a clock that was set back, metadata that are damaged or made up. */
+/* Drops impossible values, after a clock was set back or from damaged metadata. */
 static void drop_odd(struct jobmeta *m)
 {
 	bool start = m->has_start && !is_time(m->start_us);
@@ -169,7 +170,7 @@ static void drop_odd(struct jobmeta *m)
 	m->has_start = m->has_start && !start;
 	m->has_submit = m->has_submit && !submit;
 	m->has_end = m->has_end && !end;
-	/* a status as wait() has it is the largest */
+	/* at most a status as of wait() */
 	m->odd_exitcode = m->has_exitcode && (m->exitcode > 65535 || m->exitcode < -65535);
 	m->has_exitcode = m->has_exitcode && !m->odd_exitcode;
 	m->exitcode = m->has_exitcode ? m->exitcode : 0;
@@ -186,10 +187,8 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why
 
 	*m = (struct jobmeta){.json = STRBUF_INIT};
 	m->jobid = text_of(meta, KEY_ID);
-	if (!m->jobid) {
-		strbuf_addstr(why, "the metadata name no job id");
-		return -EBADMSG;
-	}
+	if (!m->jobid)
+		return strbuf_fail(why, -EBADMSG, "the metadata have no job id");
 	m->layout = metadata_layout(meta);
 	m->by_run = value_get(meta, "started_by_run") != NULL;
 	m->jobname = text_of(meta, KEY_NAME);
@@ -215,7 +214,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why
 				  : dict_of(meta, m->layout->keys[KEY_TAGS][0]);
 	m->annotations = dict_of(meta, "annotations");
 	m->analyses = dict_of(meta, "analyses");
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	value_to_json(meta, &j, NULL);
 	strbuf_add(&m->json, j.out.buf, j.out.len);
 	return 0;
@@ -231,4 +230,17 @@ void jobmeta_release(struct jobmeta *m)
 	value_free(m->annotations);
 	value_free(m->analyses);
 	strbuf_release(&m->json);
+}
+
+int jobmeta_load(struct store *s, int64_t job, struct value **ret, struct strbuf *why)
+{
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s, "SELECT json FROM job_meta WHERE job = $1", db_int(job));
+	int r = stmt_step(st);
+	size_t n;
+	const char *text = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
+
+	if (text)
+		r = value_from_json(text, n, ret, why);
+	return r < 0 ? r : text != NULL;
 }

@@ -1,33 +1,32 @@
 /*
- * What the store wants to know of a job, from metadata of any layout. Texts are UTF-8, with U+FFFD
- * where they were not.
+ * The metadata of a job that the store needs, from any layout. Invalid UTF-8 becomes U+FFFD.
  */
-#ifndef PL_STORE_JOB_METADATA_H
-#define PL_STORE_JOB_METADATA_H
+#pragma once
 
 #include "core/value.h"
 
 struct job_layout;
 
 struct jobmeta {
-	char *jobid, *jobname, *user, *cluster; /* all but jobid NULL when unknown */
+	char *jobid, *jobname, *user, *cluster; /* NULL: unknown, except jobid */
 	int64_t submit_us, start_us, end_us;
 	bool has_submit, has_start, has_end, has_exitcode;
-	const struct job_layout *layout; /* that they are of */
-	bool by_run;                     /* a run began the job and ended it */
-	bool odd_times, odd_exitcode;    /* some were no times of a job, or no status: left out */
+	const struct job_layout *layout; /* of the metadata */
+	bool by_run;                     /* a run started and ended the job */
+	bool odd_times, odd_exitcode;    /* some were impossible and are left out */
 	int64_t exitcode;
 	struct value *tags, *annotations, *analyses; /* dicts, owned */
-	struct strbuf json;                          /* all of it */
+	struct strbuf json;                          /* the complete metadata */
 };
 
 int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why);
 void jobmeta_release(struct jobmeta *m);
 
-/* The zone of a job's times from its metadata in the store, for TZ; NULL: ours. Freed by the
+struct store;
+/* The metadata of a stored job: 1, or 0 if it has none. *why is empty if the store failed. */
+int jobmeta_load(struct store *s, int64_t job, struct value **ret, struct strbuf *why);
+/* The time zone of a job from its stored metadata, for TZ; NULL: the local one. Freed by the
  * caller. */
 char *jobmeta_zone(const struct value *meta);
-/* A time as local time in a zone, which it does not name. */
+/* A time in the local time of a zone, without naming the zone. */
 struct value *jobmeta_local_time(int64_t us, const char *zone);
-
-#endif

@@ -1,4 +1,4 @@
-/* Jobs that have the same id, and how people name one of them; see query.h. */
+/* Jobs with the same id, and naming one of them; see query.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 struct namesake {
 	int64_t no;
 	char *user, *cluster;
-	struct strbuf start; /* local time, to the microsecond; empty: not known */
-	struct strbuf utc;   /* the same: local time has an hour twice when clocks go back */
+	struct strbuf start; /* local time with microseconds; empty: unknown */
+	struct strbuf utc; /* the same in UTC: an hour of local time repeats when clocks go back */
 };
 
 struct namesakes {
@@ -21,14 +21,20 @@ struct namesakes {
 	size_t count, cap;
 };
 
-static void release(struct namesakes *n)
+static void drop_from(struct namesakes *n, size_t kept)
 {
-	for (size_t i = 0; i < n->count; i++) {
+	for (size_t i = kept; i < n->count; i++) {
 		free(n->list[i].user);
 		free(n->list[i].cluster);
 		strbuf_release(&n->list[i].start);
 		strbuf_release(&n->list[i].utc);
 	}
+	n->count = kept;
+}
+
+static void release(struct namesakes *n)
+{
+	drop_from(n, 0);
 	free(n->list);
 }
 #define _cleanup_namesakes_ _cleanup_(release)
@@ -37,13 +43,14 @@ static void release(struct namesakes *n)
 static int load(struct store *s, const char *jobid, struct namesakes *n)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT no, cluster, username, start_us FROM job WHERE jobid = $1 "
-				"ORDER BY start_us DESC, no DESC");
+		store_query(s,
+			    "SELECT no, cluster, username, start_us FROM job WHERE jobid = $1 "
+			    "ORDER BY start_us DESC, no DESC",
+			    db_str(jobid));
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_str(st, 1, jobid);
 	while ((r = stmt_step(st)) == 1) {
 		GROW(n->list, n->count, n->cap);
 		struct namesake *one = &n->list[n->count++];
@@ -61,8 +68,8 @@ static int load(struct store *s, const char *jobid, struct namesakes *n)
 	return r;
 }
 
-/* As much of the local time as tells it from the others, or all of it in UTC; false: neither
- * does. */
+/* Adds enough of the local time to distinguish it, or the complete time in UTC; false: neither is
+ * enough. */
 static bool add_start(const struct namesakes *n, size_t i, struct strbuf *out)
 {
 	const struct namesake *own = &n->list[i];
@@ -116,8 +123,8 @@ static void tell(const struct namesakes *n, const char *jobid, struct strbuf *wh
 		strbuf_addstr(why, ", ...");
 }
 
-/* Does what stands behind the "@" mean this one? The beginning of its time will do, in UTC with a Z
- * behind it. */
+/* Does the text after "@" mean this one? It is a cluster, or a prefix of the time, with a Z at its
+ * end in UTC. */
 static bool is_meant(const struct namesake *one, const char *what)
 {
 	_cleanup_strbuf_ struct strbuf time = STRBUF_INIT;
@@ -136,7 +143,7 @@ static bool is_meant(const struct namesake *one, const char *what)
 	return one->start.len && str_prefix(one->start.buf, time.buf);
 }
 
-/* Those that are not meant go. */
+/* Drops those that are not meant. */
 static void choose(struct namesakes *n, const char *what)
 {
 	size_t kept = 0;
@@ -149,13 +156,7 @@ static void choose(struct namesakes *n, const char *what)
 		n->list[kept] = one;
 		kept += meant;
 	}
-	for (size_t i = kept; i < n->count; i++) {
-		free(n->list[i].user);
-		free(n->list[i].cluster);
-		strbuf_release(&n->list[i].start);
-		strbuf_release(&n->list[i].utc);
-	}
-	n->count = kept;
+	drop_from(n, kept);
 }
 
 int job_find_id(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
@@ -176,11 +177,10 @@ int job_find_id(struct store *s, const char *name, int64_t *ret, struct strbuf *
 		*ret = n.list[0].no;
 	if (n.count < 2)
 		return n.count ? 0 : -ENOENT;
-	strbuf_addf(why, "several jobs have the id '%s': name one as ID@START or ID@CLUSTER",
+	strbuf_addf(why, "several jobs have the id '%s'; use ID@START or ID@CLUSTER",
 		    id ? id : name);
 	tell(&n, id ? id : name, why);
-	strbuf_addf(why, "; `plimsoll list %s` shows them", id ? id : name);
-	return -EEXIST;
+	return strbuf_fail(why, -EEXIST, "; `plimsoll list %s` shows them", id ? id : name);
 }
 
 bool job_tell_namesakes(struct store *s, const char *name, struct strbuf *why)

@@ -35,7 +35,7 @@ void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t en
 	struct process_tree_threads *t = &f->threads;
 	const struct node *n = &f->nodes[f->count - 1];
 
-	/* one whose process has no times is not in the profile either */
+	/* a process without times is not in the profile, nor are its threads */
 	if (!n->start || !n->end)
 		return;
 	if (!start || !end || end < start) {
@@ -53,31 +53,36 @@ void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t en
 
 /* ---- parents -------------------------------------------------------------------------------- */
 
+/* The node of an element of an order. */
+#define NODE(element, nodes) ((const struct node *)(nodes) + *(const uint32_t *)(element))
+
+/* By time, then by index. */
+static int compare_times(uint64_t x, uint64_t y, const void *a, const void *b)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return x != y ? (x < y ? -1 : 1) : i < k ? -1 : i > k;
+}
+
 static int by_pid_and_start(const void *a, const void *b, void *nodes)
 {
-	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+	const struct node *x = NODE(a, nodes), *y = NODE(b, nodes);
 
 	if (x->host != y->host)
 		return x->host < y->host ? -1 : 1;
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+	return compare_times(x->start, y->start, a, b);
 }
 
-/* Children of one parent together, in the order in which they began; roots last. */
+/* Children of one parent together, in the order of their start; roots last. */
 static int by_parent_and_start(const void *a, const void *b, void *nodes)
 {
-	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+	const struct node *x = NODE(a, nodes), *y = NODE(b, nodes);
 
 	if (x->parent != y->parent)
 		return x->parent < y->parent ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+	return compare_times(x->start, y->start, a, b);
 }
 
 static void sort_order(const struct process_tree *f, uint32_t *order,
@@ -88,7 +93,7 @@ static void sort_order(const struct process_tree *f, uint32_t *order,
 	qsort_r(order, f->count, sizeof(*order), compare, f->nodes);
 }
 
-/* The last place in the order whose (host, pid, start) is not behind the given one. */
+/* The number of elements of the order whose (host, pid, start) is not after the given one. */
 static size_t last_not_behind(const struct process_tree *f, const uint32_t *order, uint16_t host,
 			      uint32_t pid, uint64_t start)
 {
@@ -117,7 +122,7 @@ static bool is_parent_pid(const struct process_tree *f, const uint32_t *order, s
 	return n && n->host == child->host && n->pid == child->ppid && n != child;
 }
 
-/* A copy may be known to have begun in a tick only, which its parent may have begun in, too. */
+/* The start of a fork may be known to a clock tick only, in which its parent started, too. */
 static bool in_one_tick(const struct node *child, const struct node *parent)
 {
 	return parent->start - child->start < PL_TICK_US;
@@ -134,7 +139,7 @@ static uint32_t find_parent(const struct process_tree *f, const uint32_t *order,
 		if (!n->end || n->end >= child->start)
 			return order[at];
 	}
-	/* it may have executed its program when its parent was gone */
+	/* it may have executed its program after its parent had ended */
 	if (behind > 0 && is_parent_pid(f, order, behind - 1, child))
 		return order[behind - 1];
 	if (is_parent_pid(f, order, behind, child) &&
@@ -151,13 +156,13 @@ static void find_parents(struct process_tree *f, const uint32_t *order, bool ima
 		if (child->ppid && child->ppid != child->pid)
 			child->parent = find_parent(f, order, child, images_dropped);
 	}
-	/* the ids have done their work: their places are for numbers */
+	/* the ids are no longer needed: their fields hold numbers now */
 	for (size_t i = 0; i < f->count; i++)
 		f->nodes[i].children = f->nodes[i].first = 0;
 }
 
-/* Pids that were used again could make processes each other's ancestors: a circle is cut. While it
- * looks, `first` holds from which node a node was reached. */
+/* Reused pids could make processes ancestors of each other: such a cycle is cut. `first` holds the
+ * node from which a node was reached. */
 static void cut_circles(struct process_tree *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -174,7 +179,7 @@ static void cut_circles(struct process_tree *f)
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Where the children of each node begin in the order; roots are found under NO_NODE. */
+/* Index of the first child of a node in the order; roots are children of NO_NODE. */
 static size_t first_child(const struct process_tree *f, const uint32_t *order, uint32_t parent)
 {
 	size_t low = 0, high = f->count;
@@ -190,8 +195,8 @@ static size_t first_child(const struct process_tree *f, const uint32_t *order, u
 	return low;
 }
 
-/* A walk without recursion: chains of a million processes are possible. While a node is open,
- * `last` holds the place in the order of its next child. */
+/* Walks without recursion, because chains may have a million processes. While a node is open,
+ * `last` is the index of its next child in the order. */
 static void number_tree(struct process_tree *f, const uint32_t *order, size_t root_at,
 			uint32_t *counter)
 {
@@ -221,8 +226,8 @@ static void number_tree(struct process_tree *f, const uint32_t *order, size_t ro
 	}
 }
 
-/* What no child covers: the length of the interval less the union of theirs, which come in the
- * order of their start. */
+/* The time that no child covers: its own interval without the union of theirs, which are sorted by
+ * start. */
 static void find_exclusive(struct process_tree *f, const uint32_t *order)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -231,7 +236,7 @@ static void find_exclusive(struct process_tree *f, const uint32_t *order)
 		if (n->start && n->end >= n->start)
 			n->exclusive = (int64_t)(n->end - n->start);
 	}
-	uint64_t covered = 0; /* up to here, for the parent at hand */
+	uint64_t covered = 0; /* up to here, for the current parent */
 	uint32_t at_hand = NO_NODE;
 	for (size_t i = 0; i < f->count && f->nodes[order[i]].parent != NO_NODE; i++) {
 		const struct node *c = &f->nodes[order[i]];
@@ -266,31 +271,20 @@ void process_tree_build(struct process_tree *f, bool images_dropped)
 
 /* ---- over time ------------------------------------------------------------------------------ */
 
-static int compare_times(uint64_t x, uint64_t y, uint32_t a, uint32_t b)
-{
-	return x != y ? (x < y ? -1 : 1) : a < b ? -1 : a > b;
-}
-
 static int by_end(const void *a, const void *b, void *nodes)
 {
-	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
-
-	return compare_times(x->end, y->end, *(const uint32_t *)a, *(const uint32_t *)b);
+	return compare_times(NODE(a, nodes)->end, NODE(b, nodes)->end, a, b);
 }
 
 static int by_start(const void *a, const void *b, void *nodes)
 {
-	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
-
-	return compare_times(x->start, y->start, *(const uint32_t *)a, *(const uint32_t *)b);
+	return compare_times(NODE(a, nodes)->start, NODE(b, nodes)->start, a, b);
 }
 
 struct profile {
 	struct process_tree_step *out;
 	size_t count, max;
-	uint64_t begin, width;       /* of one step; 0: every change is one */
+	uint64_t begin, width;       /* of one step; 0: every change is a step */
 	uint32_t processes, threads; /* after the last change */
 };
 
@@ -309,8 +303,7 @@ static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 	}
 }
 
-/* A step that several changes share has the largest number of them; behind it the level is what it
- * is then. */
+/* A step with several changes has the largest number; after it the level is the last one. */
 static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
 {
 	uint64_t at = p->width ? time - (time - p->begin) % p->width : time;
@@ -321,7 +314,7 @@ static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 		put_step(p, at, p->processes, p->threads);
 	}
 	if (!p->width && last && last->time == time) {
-		/* as if it had not been there: what it was before then may be what it is now */
+		/* replace it: the level may now equal the one before it */
 		p->count--;
 		put_step(p, time, processes, threads);
 	} else {
@@ -331,7 +324,7 @@ static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 	p->threads = threads;
 }
 
-/* Two orders and what qsort() takes would be 12 bytes a process: one is kept in the nodes. */
+/* Two orders and the memory of qsort() would be 12 bytes per process: one is in the nodes. */
 static uint32_t *sort_by_times(struct process_tree *f)
 {
 	uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
@@ -355,12 +348,12 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What begins and ends next; the arrays are sorted. */
+/* Walks over sorted starts and ends. */
 struct sweep {
 	const struct process_tree *f;
 	const uint32_t *ends; /* nodes by their end */
 	struct profile *profile;
-	size_t s, e;   /* nodes that began and ended */
+	size_t s, e;   /* nodes that started and ended so far */
 	size_t ts, te; /* threads */
 	uint32_t processes, extra, peak_processes, peak_threads;
 };
@@ -377,8 +370,8 @@ static void count_at(struct sweep *w, uint64_t time)
 		add_step(w->profile, time, w->processes, threads);
 }
 
-/* Threads that begin before the time or end up to it. One that takes the place of another is not
- * beside it; one without a length begins before it ends. */
+/* Handles starts of threads before this time and ends up to it. A thread that replaces another does
+ * not overlap it; one without a duration starts before it ends. */
 static void sweep_threads(struct sweep *w, uint64_t time)
 {
 	const struct process_tree_threads *t = &w->f->threads;
@@ -404,8 +397,8 @@ static void sweep_nodes(struct sweep *w)
 	while (w->e < f->count) {
 		const struct node *begins = w->s < f->count ? starting(f, w->s) : NULL;
 		const struct node *finishes = &f->nodes[w->ends[w->e]];
-		/* a program that takes the place of another is not beside it; one without a length
-		 * begins before it ends */
+		/* a program that replaces another does not overlap it; one without a duration
+		 * starts before it ends */
 		bool start = begins &&
 			     (begins->start < finishes->end ||
 			      (begins->start == finishes->end && finishes->start == finishes->end));

@@ -1,4 +1,4 @@
-/* Questions to a store; see query.h. */
+/* Parsing times and patterns, and selecting jobs; see query.h. */
 #include "store/query.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 
 #include "core/text/text.h"
 
-/* ---- what people write ---------------------------------------------------------------------- */
+/* ---- times and patterns ---------------------------------------------------------------------- */
 
-/* Digits at *p, at least one and at most max; -1 when there are none. */
+/* Parses up to max digits at *p; -1: none. */
 static int take_digits(const char **p, int max)
 {
 	int v = -1;
@@ -106,7 +106,7 @@ static int parse_calendar(const char *s, int64_t *ret)
 		return -EINVAL;
 	struct tm made = tm;
 	int64_t seconds = zone ? timegm(&made) - offset : mktime(&made);
-	/* a day that its month does not have has become another one */
+	/* mktime() changes a day that the month does not have */
 	if (made.tm_mday != tm.tm_mday || made.tm_mon != tm.tm_mon)
 		return -EINVAL;
 	*ret = seconds * 1000000 + us;
@@ -122,7 +122,7 @@ int parse_time_us(const char *s, int64_t now_us, int64_t *ret)
 		return 0;
 	}
 	if (*s == '-') {
-		/* a unit is wanted: -3 would be days to some and seconds to others */
+		/* a unit is required: -3 could be days or seconds */
 		size_t n = strlen(s);
 
 		if (s[n - 1] < 'a' || s[n - 1] > 'z' || parse_duration_ns(s + 1, &ns) < 0)
@@ -146,7 +146,7 @@ static size_t one_character(const char *s)
 	return n ? n : 1;
 }
 
-/* Only the last * is ever taken up again, so this takes at most the product of the lengths. */
+/* Backtracks to the last * only, so the time is at most the product of the lengths. */
 bool pattern_matches(const char *pattern, const char *text)
 {
 	const char *star = NULL, *from = NULL;
@@ -185,9 +185,9 @@ size_t tag_split(const char *tag, const char **ret_value)
 	return n;
 }
 
-/* ---- which jobs ----------------------------------------------------------------------------- */
+/* ---- selecting jobs -------------------------------------------------------------------------- */
 
-/* More ids than these are compared here: they would be too many parameters. */
+/* With more ids, rows are compared here: there would be too many parameters. */
 #define IDS_IN_SQL 4
 
 static const struct order {
@@ -207,7 +207,7 @@ static const struct order {
 	{"submit", "j.submit_us"},
 	{"exitcode", "j.exitcode"},
 	{"num_threads", "j.num_threads"},
-	/* names that older scripts know */
+	/* names for older scripts */
 	{"created_at", "j.ingested_us"},
 	{"updated_at", "j.ingested_us"},
 };
@@ -229,8 +229,8 @@ bool job_order_known(const char *order)
 	return find_order(order) != NULL;
 }
 
-/* A shell pattern for LIKE. Whether case counts there differs between engines, so this only leaves
- * out most of what does not match. */
+/* Converts a shell pattern for LIKE. Engines differ in case sensitivity, so this only excludes most
+ * of the other rows. */
 static void add_like(struct sql *q, const char *column, const char *pattern, struct strbuf *like)
 {
 	for (const char *p = pattern; *p; p++) {
@@ -244,11 +244,8 @@ static void add_like(struct sql *q, const char *column, const char *pattern, str
 			strbuf_addch(like, '!');
 		strbuf_addch(like, *p);
 	}
-	sql_add(q, " AND ");
-	sql_add(q, column);
-	sql_add(q, " LIKE ");
-	sql_text(q, like->buf);
-	sql_add(q, " ESCAPE '!'");
+	strbuf_addf(&q->text, " AND %s", column);
+	sql_put(q, " LIKE ? ESCAPE '!'", db_str(like->buf));
 }
 
 static void add_conditions(struct sql *q, const struct job_filter *f, struct strbuf like[2])
@@ -265,20 +262,16 @@ static void add_conditions(struct sql *q, const struct job_filter *f, struct str
 	filter_add(q, f, false);
 }
 
-/* What has no value comes last, in either direction and on every engine. */
+/* NULLs come last, in both directions and on all engines. */
 static void add_order(struct sql *q, const struct job_filter *f)
 {
 	const char *name = f->order ? f->order : "start";
 	const struct order *o = find_order(name);
 	const char *direction = *name == '-' ? " DESC" : "";
 
-	if (!o)
-		return;
-	sql_add(q, " ORDER BY ");
-	sql_add(q, o->column);
-	sql_add(q, direction);
-	sql_add(q, " NULLS LAST, j.no");
-	sql_add(q, direction);
+	if (o)
+		strbuf_addf(&q->text, " ORDER BY %s%s NULLS LAST, j.no%s", o->column, direction,
+			    direction);
 }
 
 static int compare_strings(const void *a, const void *b)
@@ -307,16 +300,15 @@ int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 		jq->skip = f->offset;
 		jq->left = f->limit;
 	} else if (f->limit != NO_LIMIT || f->offset) {
-		sql_add(&q, " LIMIT ");
-		sql_int(&q, f->limit > INT64_MAX ? INT64_MAX : (int64_t)f->limit);
-		sql_add(&q, " OFFSET ");
-		sql_int(&q, f->offset > INT64_MAX ? INT64_MAX : (int64_t)f->offset);
+		sql_put(&q, " LIMIT ? OFFSET ?",
+			db_int(f->limit > INT64_MAX ? INT64_MAX : (int64_t)f->limit),
+			db_int(f->offset > INT64_MAX ? INT64_MAX : (int64_t)f->offset));
 	}
 	jq->st = sql_prepare(&q, s);
 	return jq->st ? 0 : -EIO;
 }
 
-/* What the store was not asked to compare, or not exactly enough. */
+/* Conditions that SQL did not check, or not exactly. */
 static bool passes(const struct job_query *jq)
 {
 	const struct job_filter *f = jq->filter;

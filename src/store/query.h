@@ -1,70 +1,67 @@
-/* Questions to a store: which jobs are meant, and how people write times and patterns. */
-#ifndef PL_STORE_QUERY_H
-#define PL_STORE_QUERY_H
+/* Finding jobs in a store, and parsing times and patterns. */
+#pragma once
 
 #include "store/filter.h"
 #include "store/sql.h"
 
-/* ---- what people write ---------------------------------------------------------------------- */
+/* ---- times and patterns ---------------------------------------------------------------------- */
 
 /*
- * "YYYY-MM-DD[ HH:MM[:SS[.f]]]" with T or a blank between, and Z or +HH:MM behind; "MM/DD/YYYY
- * [HH:MM[:SS]]"; seconds since 1970; "now"; "-3d", "-2h" before now. Local time where
- * no zone is given. Microseconds out, or -EINVAL.
+ * "YYYY-MM-DD[ HH:MM[:SS[.f]]]", also with T in place of the blank and Z or +HH:MM at the end;
+ * "MM/DD/YYYY [HH:MM[:SS]]"; seconds since 1970; "now"; "-3d", "-2h" before now. Local time without
+ * a zone. Result in microseconds, or -EINVAL.
  */
 int parse_time_us(const char *s, int64_t now_us, int64_t *ret);
-/* Does text match a pattern of * and ?; a backslash takes the next character as it is. */
+/* Does text match a pattern with * and ?; a backslash quotes the next character. */
 bool pattern_matches(const char *pattern, const char *text);
-/* Splits "KEY:VALUE"; the length of KEY, *ret_value NULL where there is no colon. */
+/* Splits "KEY:VALUE"; the length of KEY; *ret_value is NULL without a colon. */
 size_t tag_split(const char *tag, const char **ret_value);
 
-/* ---- which jobs ----------------------------------------------------------------------------- */
+/* ---- selecting jobs -------------------------------------------------------------------------- */
 
-/* The names that order may have, separated by commas. */
+/* Names of columns to sort by, separated by commas. */
 extern const char job_orders[];
 bool job_order_known(const char *order);
 
-/* The jobs that a filter lets through, row after row. */
+/* Iterates over the jobs that match a filter. */
 struct job_query {
 	struct stmt *st;
 	const struct job_filter *filter;
-	uint64_t skip, left; /* where patterns and ids are compared here, the store cannot count */
+	uint64_t skip, left; /* used if rows are filtered here, not by SQL */
 	const char **ids;    /* sorted; NULL: any */
 	struct strbuf like[2];
 };
-/* columns: of "job j", the first two are j.jobid, j.jobname. The statement is the query's. */
+/* columns: of "job j"; the first two must be j.jobid, j.jobname. */
 int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 		    const struct job_filter *f);
-/* 1: a row in jq->st; 0: no more. */
+/* 1: a row in jq->st; 0: no more rows. */
 int job_query_next(struct job_query *jq);
 void job_query_end(struct job_query *jq);
 
-/* The number of a job by its id, its name, its array task ("4_1"), the only id that begins so,
- * "last" for the one that was stored last, or a directory or archive of it. -ENOENT and -EEXIST
- * (several, with the newest of them) with a sentence in *why. */
+/* The number of a job by its id, its name, its array task ("4_1"), a unique prefix of its id,
+ * "last" for the one stored last, or its directory or archive. -ENOENT, or -EEXIST if there are
+ * several, explained in *why with the newest of them. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
-/* The same by its whole id alone. Of several that have it one is named as ID@START, where the
- * beginning of the time will do, or ID@CLUSTER. -EEXIST with a sentence, -ENOENT without. */
+/* The same by its complete id only. One of several with the same id is ID@START, where a prefix of
+ * the time is enough, or ID@CLUSTER. -EEXIST is explained in *why, -ENOENT is not. */
 int job_find_id(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
-/* Where "ID@..." means none of those that have the id: says which there are. */
+/* If "ID@..." matches none of the jobs with that id: lists them. */
 bool job_tell_namesakes(struct store *s, const char *name, struct strbuf *why);
-/* The id of a job, and where others have it what tells them apart. */
+/* The id of a job, with a suffix if others have the same id. */
 int job_label(struct store *s, int64_t job, const char *jobid, struct strbuf *out);
-/* As job_find() for what removes a job: an id is whole. */
+/* As job_find(), for removing jobs: takes no prefix of an id. */
 int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
-/* The id of a job; NULL when it is gone. Freed by the caller. */
+/* The id of a job; NULL if it no longer exists. Freed by the caller. */
 char *job_id_of(struct store *s, int64_t job);
 
 struct job_ids {
 	char **v;
 	size_t count, cap;
 };
-/* Ids of all jobs that the words mean: that of the id, else those of the name, else as job_find()
- * has it. -ENOENT with a sentence about the first word that means none; the others are there. */
+/* Ids of all jobs that the words mean: by id, else by name, else as job_find(). -ENOENT explains
+ * the first word without a job; the ids of the others are returned. */
 int job_ids_find(struct job_ids *l, struct store *s, char *const *words, size_t count,
 		 struct strbuf *why);
 void job_ids_release(struct job_ids *l);
-/* The first of the ids that is not in the store, NULL when all are; *ret_error on failure. */
+/* The first id that is not in the store, NULL if all are; *ret_error: set on failure. */
 const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error);
-
-#endif

@@ -1,4 +1,4 @@
-/* Numbered migrations, applied one by one, each in a transaction of its own. */
+/* Numbered migrations, each applied in its own transaction; and the list of tables. */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ int schema_newest(void)
 	return newest;
 }
 
-/* Copies the next word in braces as the engine has it; returns what follows. */
+/* Replaces the word in braces at p by the engine's text; returns what follows it. */
 static const char *expand_word(const struct store_engine *e, const char *p, struct strbuf *out)
 {
 	const char *end = strchr(p, '}');
@@ -69,7 +69,7 @@ static const char *expand_word(const struct store_engine *e, const char *p, stru
 	return end + 1;
 }
 
-/* Behind a comment; lines for another engine go with it: "--only ENGINE" to "--end". */
+/* Skips a comment, and with it the lines for another engine: "--only ENGINE" to "--end". */
 static const char *skip_comment(const struct store_engine *e, const char *p)
 {
 	size_t line = strcspn(p, "\n"), n = strlen(e->name);
@@ -99,7 +99,7 @@ int schema_current(struct store *s, int *ret)
 
 	int r = store_number(s, "SELECT max(number) FROM schema_version", &number);
 	*ret = (int)number;
-	/* an empty store, as SQLite and PostgreSQL say it */
+	/* the messages of SQLite and PostgreSQL for an empty store */
 	if (r < 0 &&
 	    (strstr(store_error(s), "no such table") || strstr(store_error(s), "does not exist")))
 		r = 0;
@@ -112,14 +112,14 @@ int schema_refuse_foreign(struct store *s)
 
 	if (!d)
 		return 0;
-	strbuf_addf(&s->error,
-		    "'%s' is a database of %s, which is not written to; `plimsoll db import` "
-		    "copies it into a store",
-		    s->where, d->tool);
-	return -EPROTO;
+	return strbuf_fail(
+		&s->error, -EPROTO,
+		"'%s' is a database of %s, which plimsoll does not write to; copy its jobs into a "
+		"store with `plimsoll db import`",
+		s->where, d->tool);
 }
 
-/* A transaction that nobody else migrates in. */
+/* Begins a transaction that excludes other migrations. */
 static int begin_alone(struct store *s)
 {
 	int r = store_begin(s);
@@ -129,27 +129,12 @@ static int begin_alone(struct store *s)
 	return r;
 }
 
-static int end(struct store *s, int r)
-{
-	if (r == 0)
-		r = store_commit(s);
-	if (r < 0)
-		store_rollback(s);
-	return r;
-}
-
 static int note_applied(struct store *s, const struct migration *m)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "INSERT INTO schema_version (number, name, applied_us) "
-				"VALUES ($1, $2, $3)");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, m->number);
-	stmt_str(st, 2, m->name);
-	stmt_int(st, 3, clock_realtime_us());
-	return stmt_run(st);
+	return store_run(s,
+			 "INSERT INTO schema_version (number, name, applied_us) "
+			 "VALUES ($1, $2, $3)",
+			 db_int(m->number), db_str(m->name), db_int(clock_realtime_us()));
 }
 
 static int apply(struct store *s, const struct migration *m)
@@ -160,14 +145,14 @@ static int apply(struct store *s, const struct migration *m)
 	int r = begin_alone(s);
 	if (r == 0)
 		r = schema_current(s, &have);
-	/* somebody may have been faster */
+	/* another process may have been faster */
 	if (r == 0 && have < m->number) {
 		schema_expand(s->engine, m->sql, &sql);
 		r = store_exec(s, sql.buf);
 		if (r == 0)
 			r = note_applied(s, m);
 	}
-	return end(s, r);
+	return store_end(s, r);
 }
 
 int schema_migrate(struct store *s)
@@ -178,17 +163,44 @@ int schema_migrate(struct store *s)
 		r = begin_alone(s);
 	if (r < 0)
 		return r;
-	if (r == 0)
-		r = store_exec(s, "CREATE TABLE IF NOT EXISTS schema_version ("
-				  "number BIGINT PRIMARY KEY, name TEXT NOT NULL, "
-				  "applied_us BIGINT NOT NULL)");
+	r = store_exec(s, "CREATE TABLE IF NOT EXISTS schema_version ("
+			  "number BIGINT PRIMARY KEY, name TEXT NOT NULL, "
+			  "applied_us BIGINT NOT NULL)");
 	if (r == 0 && s->engine->prelude)
 		r = store_exec(s, s->engine->prelude);
-	r = end(s, r);
+	r = store_end(s, r);
 	for (const struct migration *m = migrations; r == 0 && m->number; m++)
 		r = apply(s, m);
 	return r;
 }
+
+const struct store_table store_tables[] = {
+	{"process", .key = "id"},
+	{"tree", .key = "id"},
+	{"string", .key = "id"},
+	{"thread", .key = "process"},
+	{"event", .key = "process"},
+	{"job_meta", .job = "job"},
+	{"job_tag", .job = "job"},
+	{"job_annotation", .job = "job"},
+	{"job_analysis", .job = "job"},
+	{"job_host", .job = "job"},
+	{"job_sum", .job = "job"},
+	{"job_warning", .job = "job"},
+	{"job_proc_tag", .job = "job"},
+	{"job_profile", .job = "job"},
+	{"sample_metric", .job = "job"},
+	{"sample_entity", .job = "job"},
+	{"sample_series", .job = "job"},
+	{"sample_tick", .job = "job"},
+	{"sample_chunk", .job = "job"},
+	{"sample_absence", .job = "job"},
+	{"job", .job = "no"},
+	{.name = "job_number"},
+	{.name = "sample_stream"},
+	{.name = "model"},
+	{.name = NULL},
+};
 
 int schema_drop(struct store *s)
 {
@@ -196,30 +208,16 @@ int schema_drop(struct store *s)
 		"jobs",         "job_tags",      "job_annotations", "job_hosts", "job_sums",
 		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
 		"events",       "series",        "samples",         "absences",  "job_analyses"};
-	static const char *const tables[] = {
-		"job_number",     "job_meta",       "job",           "job_tag",
-		"job_annotation", "job_host",       "job_sum",       "job_warning",
-		"job_proc_tag",   "job_profile",    "string",        "process",
-		"tree",           "thread",         "event",         "schema_version",
-		"sample_metric",  "sample_entity",  "sample_series", "sample_tick",
-		"sample_chunk",   "sample_absence", "sample_stream", "model",
-		"job_analysis"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)
 		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
 		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", views[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		strbuf_addf(&sql, "DROP TABLE IF EXISTS %s;\n", tables[i]);
+	for (const struct store_table *t = store_tables; t->name; t++)
+		strbuf_addf(&sql, "DROP TABLE IF EXISTS %s;\n", t->name);
+	strbuf_addstr(&sql, "DROP TABLE IF EXISTS schema_version;\n");
 	int r = store_begin(s);
-	if (r == 0)
-		r = store_exec(s, sql.buf);
-	if (r == 0)
-		r = store_commit(s);
-	if (r < 0) {
-		store_rollback(s);
-		return r;
-	}
-	return schema_migrate(s);
+	r = store_end(s, r < 0 ? r : store_exec(s, sql.buf));
+	return r < 0 ? r : schema_migrate(s);
 }

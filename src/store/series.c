@@ -8,7 +8,7 @@
 #include "core/value.h"
 #include "store/delta_coding.h"
 
-#define TIME_MAX ((int64_t)1 << 55) /* us; what writers of sample files can say is below */
+#define TIME_MAX ((int64_t)1 << 55) /* us; sample files have smaller times */
 
 void series_list_release(struct series_list *l)
 {
@@ -21,7 +21,7 @@ void series_list_release(struct series_list *l)
 		free(s->host);
 		free(s->entity_kind);
 		free(s->entity);
-		free(s->facts);
+		free(s->metadata);
 	}
 	free(l->list);
 	*l = (struct series_list){0};
@@ -35,9 +35,9 @@ double series_value(double raw, double scale)
 	return by > 1 && fabs(by * scale - 1) < 1e-12 ? raw / by : raw * scale;
 }
 
-/* ---- which there are ------------------------------------------------------------------------ */
+/* ---- the list ------------------------------------------------------------------------ */
 
-static bool metric_wanted(const struct words *w, const char *name)
+static bool metric_wanted(const struct word_list *w, const char *name)
 {
 	const char *dot = strchr(name, '.');
 
@@ -56,35 +56,22 @@ static bool wanted(const struct series_filter *f, struct stmt *st)
 	       (!f->entity || pattern_matches(f->entity, stmt_get_str(st, 10)));
 }
 
-static enum metric_agg agg_of(const char *name)
-{
-	for (unsigned i = 0; i < AGG_NONE; i++)
-		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
-			return (enum metric_agg)i;
-	return AGG_NONE;
-}
-
-static char *text_of(struct stmt *st, int column)
-{
-	return stmt_is_null(st, column) ? NULL : xstrdup(stmt_get_str(st, column));
-}
-
 static void take_row(struct series *s, struct stmt *st)
 {
 	double scale = stmt_get_real(st, 6);
 
 	*s = (struct series){.metric_no = stmt_get_int(st, 0),
 			     .entity_no = stmt_get_int(st, 1),
-			     .metric = text_of(st, 2),
-			     .unit = text_of(st, 3),
+			     .metric = stmt_get_copy(st, 2),
+			     .unit = stmt_get_copy(st, 3),
 			     .kind = metric_kind_by_name(stmt_get_str(st, 4)),
-			     .agg = agg_of(stmt_get_str(st, 5)),
+			     .agg = metric_agg_by_name(stmt_get_str(st, 5)),
 			     .scale = scale,
-			     .help = text_of(st, 7),
-			     .host = text_of(st, 8),
-			     .entity_kind = text_of(st, 9),
-			     .entity = text_of(st, 10),
-			     .facts = text_of(st, 11),
+			     .help = stmt_get_copy(st, 7),
+			     .host = stmt_get_copy(st, 8),
+			     .entity_kind = stmt_get_copy(st, 9),
+			     .entity = stmt_get_copy(st, 10),
+			     .metadata = stmt_get_copy(st, 11),
 			     .count = stmt_get_int(st, 12),
 			     .first = stmt_get_int(st, 13),
 			     .last = stmt_get_int(st, 14),
@@ -93,7 +80,7 @@ static void take_row(struct series *s, struct stmt *st)
 			     .maximum = series_value((double)stmt_get_int(st, 17), scale),
 			     .increase = series_value(stmt_get_real(st, 18), scale)};
 	s->begin = stmt_is_null(st, 19) ? s->first : stmt_get_int(st, 19);
-	/* hostile times must not overflow */
+	/* invalid times must not overflow */
 	if (s->begin > s->first || s->first > TIME_MAX || s->begin < -TIME_MAX)
 		s->begin = s->first;
 }
@@ -118,19 +105,19 @@ static int compare(const void *a, const void *b)
 int series_list_load(struct series_list *l, struct store *s, int64_t job,
 		     const struct series_filter *f)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		s,
 		"SELECT s.metric, s.entity, m.name, m.unit, m.kind, m.aggregation, m.scale / m.divisor, m.help, "
 		"e.host, e.kind, e.name, e.facts, s.count, s.first_us, s.last_us, s.minimum, "
 		"s.mean, s.maximum, s.increase, s.begin_us FROM sample_series s "
 		"JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
-		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1");
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1",
+		db_int(job));
 	int r;
 
 	*l = (struct series_list){0};
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, job);
 	while ((r = stmt_step(st)) == 1) {
 		if (!wanted(f, st))
 			continue;
@@ -142,9 +129,9 @@ int series_list_load(struct series_list *l, struct store *s, int64_t job,
 	return r;
 }
 
-static bool fact_says_no(const struct value *facts, const char *key)
+static bool metadata_says_no(const struct value *metadata, const char *key)
 {
-	const char *text = value_get_str(facts, key);
+	const char *text = value_get_str(metadata, key);
 
 	return text && !strcmp(text, "no");
 }
@@ -152,13 +139,13 @@ static bool fact_says_no(const struct value *facts, const char *key)
 bool series_adds_up(const struct series *s)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_value_ struct value *metadata = NULL;
 
-	if (!s->facts ||
-	    (!strstr(s->facts, "\"in_node_sum\"") && !strstr(s->facts, "\"in_sum\"")) ||
-	    value_from_json(s->facts, strlen(s->facts), &facts, &why) < 0)
+	if (!s->metadata ||
+	    (!strstr(s->metadata, "\"in_node_sum\"") && !strstr(s->metadata, "\"in_sum\"")) ||
+	    value_from_json(s->metadata, strlen(s->metadata), &metadata, &why) < 0)
 		return true;
-	return !fact_says_no(facts, "in_node_sum") && !fact_says_no(facts, "in_sum");
+	return !metadata_says_no(metadata, "in_node_sum") && !metadata_says_no(metadata, "in_sum");
 }
 
 /* ---- points --------------------------------------------------------------------------------- */
@@ -176,7 +163,7 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* The order that chunks come in is right unless two monitors looked at the same host at once. */
+/* Chunks come in order unless two monitors sampled the same host at once. */
 static void sort_points(struct series_points *p)
 {
 	size_t i = 1;
@@ -187,12 +174,12 @@ static void sort_points(struct series_points *p)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
 }
 
-/* How long before this reading of a block the source was read; 0: not known. */
+/* Time between this reading of a block and the previous one; 0: unknown. */
 static int64_t since_before(const struct delta_coding *times, size_t i)
 {
 	size_t before = i;
 
-	/* a large reading comes in several pieces of one time */
+	/* a large reading has several pieces with the same time */
 	while (before && times->v[before] == times->v[i])
 		before--;
 	return times->v[before] < times->v[i] && times->v[before] >= -TIME_MAX
@@ -244,20 +231,16 @@ int series_reader_load(struct series_reader *reader, struct series_points *p, st
 			   "ORDER BY t.first_us, c.tick, c.skip");
 	if (!reader->st)
 		return -EIO;
-	stmt_int(reader->st, 1, job);
-	stmt_int(reader->st, 2, of->metric_no);
-	stmt_int(reader->st, 3, of->entity_no);
+	stmt_bind(reader->st, db_int(job), db_int(of->metric_no), db_int(of->entity_no));
 	while ((r = stmt_step(reader->st)) == 1) {
 		r = add_chunk(p, reader->st);
 		if (r < 0) {
 			stmt_reset(reader->st);
-			strbuf_reset(&s->error);
-			strbuf_addstr(&s->error, "samples in the store are damaged");
-			return r;
+			return store_fail(s, -r, "samples in the store are damaged");
 		}
 	}
 	sort_points(p);
-	/* that of the first one is known where it begins a block, too */
+	/* also known for the first point, even at the start of a block */
 	if (p->count && p->list[0].time == of->first)
 		p->list[0].over = of->first - of->begin;
 	return r;

@@ -23,22 +23,15 @@ char *store_default_path(void)
 	return NULL;
 }
 
-/* "host=h password=p" of libpq, and "user:password@host": what has a password in it is no path, nor
- * what begins as such a list does. A file of that name has ./ in front. */
+/* Recognises "host=h password=p" of libpq and "user:password@host", which are not paths. A file of
+ * such a name is written with ./ in front. */
 static bool is_connection_string(const char *url)
 {
-	static const char *const keywords[] = {"host",
-					       "hostaddr",
-					       "port",
-					       "dbname",
-					       "user",
-					       "password",
-					       "passfile",
-					       "service",
-					       "sslmode",
-					       "connect_timeout",
-					       "application_name",
-					       "options"};
+	/* clang-format off */
+	static const char *const keywords[] = {
+		"host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service",
+		"sslmode", "connect_timeout", "application_name", "options"};
+	/* clang-format on */
 	_cleanup_free_ char *shown = secrets_shown(url);
 	size_t n = strcspn(url, " =");
 
@@ -52,8 +45,8 @@ static bool is_connection_string(const char *url)
 	return false;
 }
 
-/* The engine's module and what it opens: a file name, or the URL as it is. As in SQLAlchemy a path
- * behind "sqlite:///" is relative, so an absolute one makes four slashes. */
+/* The engine's module and what it opens: a file name, or the URL as it is. As in SQLAlchemy, a path
+ * after "sqlite:///" is relative, so an absolute one has four slashes. */
 static const char *engine_for(const char *url, const char **ret_where)
 {
 	*ret_where = url;
@@ -79,22 +72,19 @@ static int check_schema(struct store *s, enum store_access access)
 		return r;
 	if (!have && (r = schema_refuse_foreign(s)) < 0)
 		return r;
-	if (have > schema_newest()) {
-		strbuf_reset(&s->error);
-		strbuf_addf(&s->error,
-			    "'%s' has schema %d and this program knows %d; use a newer plimsoll",
-			    s->where, have, schema_newest());
-		return -EPROTO;
-	}
+	if (have > schema_newest())
+		return store_fail(
+			s, EPROTO,
+			"'%s' has schema %d, but this program knows only %d; use a newer plimsoll",
+			s->where, have, schema_newest());
 	if (have == schema_newest())
 		return 0;
 	if (access == STORE_WRITE)
 		return schema_migrate(s);
-	strbuf_reset(&s->error);
-	strbuf_addf(&s->error,
-		    "'%s' has schema %d and this program wants %d; `plimsoll db migrate` does that",
-		    s->where, have, schema_newest());
-	return -ESTALE;
+	return store_fail(
+		s, ESTALE,
+		"'%s' has schema %d, but this program needs %d; run `plimsoll db migrate`",
+		s->where, have, schema_newest());
 }
 
 static int refuse(const char *url, struct strbuf *why)
@@ -102,12 +92,13 @@ static int refuse(const char *url, struct strbuf *why)
 	_cleanup_free_ char *shown = secrets_shown(url);
 
 	if (strstr(url, "://"))
-		strbuf_addf(why, "'%s' is no store: a path, sqlite:///PATH or postgresql://... is",
+		strbuf_addf(why,
+			    "'%s' is not a store; use a path, sqlite:///PATH or postgresql://...",
 			    shown);
 	else
 		strbuf_addf(why,
-			    "'%s' is no path: write postgresql://USER@HOST:PORT/DATABASE, or "
-			    "./NAME for a file of such a name",
+			    "'%s' is not a path; use postgresql://USER@HOST:PORT/DATABASE, or "
+			    "./NAME for a file with such a name",
 			    shown);
 	return -EINVAL;
 }
@@ -132,7 +123,7 @@ int store_open_within(struct store **ret, const char *url, enum store_access acc
 	s->engine = m->functions;
 	s->error = (struct strbuf)STRBUF_INIT;
 	s->wait_ms = wait_ms;
-	/* of SQLite it is the file that is looked at later on */
+	/* SQLite looks at the file by this path later */
 	s->where = where == url ? secrets_shown(where) : xstrdup(where);
 	int r = s->engine->open(s, where, access);
 	if (r == 0)
@@ -167,6 +158,19 @@ const char *store_error(const struct store *s)
 	return s->error.len ? s->error.buf : "unknown error";
 }
 
+int store_fail(struct store *s, int error, const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT; /* values may be in the old message */
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	strbuf_reset(&s->error);
+	strbuf_add(&s->error, text.buf, text.len);
+	return -error;
+}
+
 int store_exec(struct store *s, const char *sql)
 {
 	return s->engine->exec(s, sql);
@@ -186,12 +190,9 @@ int store_check_moved(struct store *s)
 {
 	if (!store_moved(s))
 		return 0;
-	strbuf_reset(&s->error);
-	strbuf_addf(&s->error,
-		    "'%s' is not the file any more that was opened: it was moved, removed or "
-		    "exchanged meanwhile; try again",
-		    s->where);
-	return -EAGAIN;
+	return store_fail(s, EAGAIN,
+			  "'%s' was moved, removed or replaced after it was opened; try again",
+			  s->where);
 }
 
 int store_begin(struct store *s)
@@ -245,12 +246,19 @@ void stmt_finish_ptr(struct stmt **st)
 		(*st)->store->engine->finish(*st);
 }
 
-void stmt_str(struct stmt *st, int i, const char *s)
+int store_end(struct store *s, int r)
 {
-	if (s)
-		stmt_text(st, i, s, strlen(s));
-	else
-		stmt_null(st, i);
+	if (r == 0)
+		r = store_commit(s);
+	if (r < 0)
+		store_rollback(s);
+	return r;
+}
+
+void stmt_bind_values(struct stmt *st, const struct db_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		stmt_value(st, (int)i + 1, v[i]);
 }
 
 const char *stmt_get_str(struct stmt *st, int i)
@@ -269,9 +277,32 @@ int stmt_run(struct stmt *st)
 	return r < 0 ? r : 0;
 }
 
-int store_number(struct store *s, const char *sql, int64_t *ret)
+char *stmt_get_copy(struct stmt *st, int i)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	return stmt_is_null(st, i) ? NULL : xstrdup(stmt_get_str(st, i));
+}
+
+struct stmt *store_query_values(struct store *s, const char *sql, const struct db_value *v,
+				size_t n)
+{
+	struct stmt *st = stmt_prepare(s, sql);
+
+	if (st)
+		stmt_bind_values(st, v, n);
+	return st;
+}
+
+int store_run_values(struct store *s, const char *sql, const struct db_value *v, size_t n)
+{
+	_cleanup_stmt_ struct stmt *st = store_query_values(s, sql, v, n);
+
+	return st ? stmt_run(st) : -EIO;
+}
+
+int store_number_values(struct store *s, const char *sql, int64_t *ret, const struct db_value *v,
+			size_t n)
+{
+	_cleanup_stmt_ struct stmt *st = store_query_values(s, sql, v, n);
 
 	if (!st)
 		return -EIO;
@@ -279,4 +310,29 @@ int store_number(struct store *s, const char *sql, int64_t *ret)
 	if (r == 1)
 		*ret = stmt_get_int(st, 0);
 	return r < 0 ? r : r == 1 ? 0 : -ENODATA;
+}
+
+int store_number(struct store *s, const char *sql, int64_t *ret)
+{
+	return store_number_values(s, sql, ret, NULL, 0);
+}
+
+int bulk_put_values(struct bulk *b, const struct db_value *v, size_t n)
+{
+	const struct store_engine *e = b->store->engine;
+
+	for (; n--; v++)
+		e->bulk_value(b, v);
+	return e->bulk_row(b);
+}
+
+int bulk_end(struct bulk *b, int r)
+{
+	if (!b)
+		return -EIO;
+	const struct store_engine *e = b->store->engine;
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
 }

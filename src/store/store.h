@@ -1,20 +1,21 @@
 /*
  * The job store: jobs, their processes and threads in a SQLite file or on a PostgreSQL server, with
  * the same tables and views on both (migrations/). An engine is one module; everything above it
- * speaks to it through statements with bound parameters ($1, $2, ...) and through bulk writers. SQL
- * text never contains a value.
+ * uses statements with bound parameters ($1, $2, ...) and bulk writers. SQL text never contains a
+ * value.
  *
- * Functions return 0 or more, or a negative errno; store_error() then has the sentence.
+ * Functions return 0 or more, or a negative errno; store_error() then has the message.
  */
-#ifndef PL_STORE_STORE_H
-#define PL_STORE_STORE_H
+#pragma once
 
+#include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/strbuf.h"
 
 #define JOB_SHIFT 32
-/* Key of row n of a job, and the number of a string in it. */
+/* Key of row n of a job, or of its string number n. */
 static inline int64_t store_key(int64_t job, uint32_t n)
 {
 	return (int64_t)((uint64_t)job << JOB_SHIFT | n);
@@ -22,12 +23,57 @@ static inline int64_t store_key(int64_t job, uint32_t n)
 
 enum store_access {
 	STORE_READ,    /* must exist */
-	STORE_WRITE,   /* is made when it does not, and brought up to date */
-	STORE_MANAGE,  /* as it is: for the commands that look after it */
-	STORE_FOREIGN, /* a database of another program: must exist, is only read */
+	STORE_WRITE,   /* created if missing, and migrated to the newest schema */
+	STORE_MANAGE,  /* opened as it is, for maintenance commands */
+	STORE_FOREIGN, /* a database of another program: must exist, read only */
 };
 
 enum store_kind { STORE_NULL, STORE_INT, STORE_REAL, STORE_TEXT, STORE_BYTES };
+
+/* A value to be written: a parameter of a statement, or a column of a row. */
+struct db_value {
+	enum store_kind kind;
+	union {
+		int64_t number;
+		double real;
+		const char *
+			data; /* of texts and bytes; the caller's until the statement was stepped */
+	};
+	size_t size;
+};
+static inline struct db_value db_null(void)
+{
+	return (struct db_value){.kind = STORE_NULL};
+}
+static inline struct db_value db_int(int64_t v)
+{
+	return (struct db_value){.kind = STORE_INT, .number = v};
+}
+/* NULL in the database unless it is known. */
+static inline struct db_value db_int_if(bool known, int64_t v)
+{
+	return known ? db_int(v) : db_null();
+}
+static inline struct db_value db_real(double v)
+{
+	return (struct db_value){.kind = STORE_REAL, .real = v};
+}
+static inline struct db_value db_text(const char *s, size_t n)
+{
+	return (struct db_value){.kind = STORE_TEXT, .data = s, .size = n};
+}
+static inline struct db_value db_bytes(const void *p, size_t n)
+{
+	return (struct db_value){.kind = STORE_BYTES, .data = p, .size = n};
+}
+static inline struct db_value db_str(const char *s)
+{
+	return s ? db_text(s, strlen(s)) : db_null();
+}
+/* A list of values as two arguments: the array and its length. */
+#define DB_VALUES(...)                            \
+	((const struct db_value[]){__VA_ARGS__}), \
+		sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)
 
 struct store;
 struct stmt;
@@ -35,17 +81,16 @@ struct bulk;
 
 struct store_engine {
 	const char *name; /* in messages: "SQLite", "PostgreSQL" */
-	/* What the words in braces of migrations become: "id", "bytes", "keyed"; before and after
-	 * the expression of {text X}. Run before the first migration: prelude, or NULL. */
+	/* What {id}, {bytes} and {keyed} in migrations stand for, and what encloses X of {text X}.
+	 * prelude: SQL to run before the first migration, or NULL. */
 	const char *id, *bytes, *keyed, *text_before, *text_after, *prelude;
 	bool concurrent; /* several may write at once */
-	const char *
-		lock; /* first in a transaction that migrates, where BEGIN does not lock; or NULL */
+	/* Begins a transaction that migrates, where BEGIN does not lock; or NULL. */
+	const char *lock;
 
-	/* *error is the store's own: an empty strbuf that engines fill with a sentence. */
 	int (*open)(struct store *s, const char *where, enum store_access access);
 	void (*close)(struct store *s);
-	/* One or several statements without parameters and results. */
+	/* Runs statements without parameters and results. */
 	int (*exec)(struct store *s, const char *sql);
 	int (*begin)(struct store *s);
 	int (*commit)(struct store *s);
@@ -53,17 +98,13 @@ struct store_engine {
 
 	struct stmt *(*prepare)(struct store *s, const char *sql); /* NULL on failure */
 	void (*finish)(struct stmt *st);                           /* accepts NULL */
-	/* Parameters count from 1. Texts and bytes must live until the statement was stepped. */
-	void (*bind_int)(struct stmt *st, int i, int64_t v);
-	void (*bind_real)(struct stmt *st, int i, double v);
-	void (*bind_text)(struct stmt *st, int i, const char *s, size_t n);
-	void (*bind_bytes)(struct stmt *st, int i, const void *p, size_t n);
-	void (*bind_null)(struct stmt *st, int i);
-	/* 1: a row, 0: no more; then it may be bound and stepped again. */
+	/* Parameters count from 1. */
+	void (*bind)(struct stmt *st, int i, const struct db_value *v);
+	/* 1: a row, 0: no more rows; the statement can then be bound and stepped again. */
 	int (*step)(struct stmt *st);
-	/* Gives up the rest of the rows. */
+	/* Discards the remaining rows. */
 	void (*reset)(struct stmt *st);
-	/* Columns count from 0; what they return lives until the next step. */
+	/* Columns count from 0; results are valid until the next step. */
 	int (*columns)(struct stmt *st);
 	const char *(*column_name)(struct stmt *st, int i);
 	enum store_kind (*kind)(struct stmt *st, int i);
@@ -71,47 +112,42 @@ struct store_engine {
 	double (*get_real)(struct stmt *st, int i);
 	/* Text or bytes; NULL and 0 for NULL. Ends in NUL. */
 	const char *(*get_text)(struct stmt *st, int i, size_t *ret_n);
-	/* Rows that the last statement changed. */
+	/* Number of rows that the last step changed. */
 	int64_t (*changes)(struct stmt *st);
 
-	/* Many rows into one table; columns are names with commas. Rows are only sure to be there
-	 * after flush. Several may be open at once. */
+	/* Writes many rows to one table; columns: names separated by commas. Rows are in the table
+	 * after bulk_flush() at the latest. Several writers may be open at once. */
 	struct bulk *(*bulk_open)(struct store *s, const char *table, const char *columns);
-	void (*bulk_int)(struct bulk *b, int64_t v); /* the next column */
-	void (*bulk_real)(struct bulk *b, double v);
-	void (*bulk_text)(struct bulk *b, const char *s, size_t n);
-	void (*bulk_bytes)(struct bulk *b, const void *p, size_t n);
-	void (*bulk_null)(struct bulk *b);
-	int (*bulk_row)(struct bulk *b); /* the row is complete */
+	void (*bulk_value)(struct bulk *b, const struct db_value *v); /* the next column */
+	int (*bulk_row)(struct bulk *b);                              /* the row is complete */
 	int (*bulk_flush)(struct bulk *b);
 	void (*bulk_close)(struct bulk *b); /* accepts NULL */
 
 	/*
-	 * Where only one can write at a time: from stage() on what a transaction writes lies aside,
-	 * seen by nobody and keeping nobody waiting, and publish(), instead of commit(), brings it
-	 * into the store at once, after first(). NULL where several can write.
+	 * For engines with a single writer: after stage(), transactions write to temporary tables
+	 * and lock nobody out. publish(), called in place of commit(), calls first() and copies the
+	 * rows into the store. NULL where several can write at once.
 	 */
 	int (*stage)(struct store *s);
 	int (*publish)(struct store *s, int (*first)(struct store *s));
-	int (*unstage)(struct store *s); /* ends what stage() began */
-	/* What was committed lies in the file itself, and in none beside it. NULL where there is no
-	 * file. -EAGAIN: others read, and did not end in this time. */
+	int (*unstage)(struct store *s); /* back to writing directly */
+	/* Moves all committed data from the write-ahead log into the file. NULL where there is no
+	 * file. -EAGAIN: readers did not finish in time. */
 	int (*settle)(struct store *s, int wait_ms);
-	/* Is what was opened no longer what has its name: moved, removed or exchanged? Who opens
-	 * the store by its name does not find what is written there. NULL where there is no file.
-	 */
+	/* Has the opened file been moved, removed or replaced, so that others who open the path do
+	 * not see what is written to it? NULL where there is no file. */
 	bool (*moved)(const struct store *s);
-	/* What is prepared from here on comes from a user: it may read the store and compute,
-	 * nothing else, and no longer than this (0: as long as it takes). superuser: also where we
-	 * are one of a server, who can undo that. */
+	/* Statements prepared from here on come from a user: they may only read and compute, and
+	 * run at most this long (0: no limit). superuser: allow it even if we are connected as a
+	 * superuser of the server, who can escape these limits. */
 	int (*guard)(struct store *s, uint64_t timeout_ns, bool superuser);
 
-	/* What all of it takes on disk, in bytes. */
+	/* Bytes on disk. */
 	int (*size)(struct store *s, int64_t *ret);
-	/* Checks what the engine can check; problems, a line each, into *out. */
+	/* Checks integrity as far as the engine can; adds one line per problem to *out. */
 	int (*check)(struct store *s, struct strbuf *out);
 	int (*vacuum)(struct store *s);
-	/* A copy that can be opened by itself. -ENOTSUP where the engine has its own tool. */
+	/* Writes a complete copy. -ENOTSUP where the server has its own tool. */
 	int (*backup)(struct store *s, const char *to);
 	void (*version)(struct store *s, struct strbuf *out);
 };
@@ -123,27 +159,29 @@ struct store {
 	void *state; /* the engine's */
 	struct strbuf error;
 	bool in_transaction;
-	bool damaged;      /* it is the store that cannot be read, whatever is to be written */
-	bool staged;       /* what is written lies aside until it is published */
-	int wait_ms;       /* for somebody else who writes */
-	uint64_t file[2];  /* device and number of the file that has its name; 0: none */
+	bool damaged;      /* the database itself is corrupt */
+	bool staged;       /* transactions write to temporary tables until published */
+	int wait_ms;       /* how long to wait for another writer */
+	uint64_t file[2];  /* device and inode of the file at its path; 0: none */
 	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */
-	const struct config *config; /* where jobs may lie that are not in it; NULL: not known */
+	const struct config *config; /* to look for jobs that are not stored yet; NULL: none */
 };
 
 /*
  * url: a path, "sqlite:///path", "sqlite://:memory:", ":memory:" or "postgresql://...". STORE_READ
- * of a store that is not there is -ENOENT; one with a newer schema than ours is refused (-EPROTO),
- * an older one is brought up to date by STORE_WRITE and refused by STORE_READ (-ESTALE).
+ * fails with -ENOENT if there is no store. A newer schema than ours is refused (-EPROTO); an older
+ * one is migrated by STORE_WRITE and refused by STORE_READ (-ESTALE).
  */
 int store_open(struct store **ret, const char *url, enum store_access access, struct strbuf *why);
-/* The same with another limit on waiting than a minute. */
+/* The same, but waits this long for other writers instead of a minute. */
 int store_open_within(struct store **ret, const char *url, enum store_access access, int wait_ms,
 		      struct strbuf *why);
 void store_close(struct store *s);
 void store_close_ptr(struct store **s);
 #define _cleanup_store_ _cleanup_(store_close_ptr)
 const char *store_error(const struct store *s);
+/* Sets the message; returns -error. */
+int store_fail(struct store *s, int error, const char *fmt, ...) PL_PRINTF(3, 4);
 
 /* The user's own store: $XDG_DATA_HOME or ~/.local/share, then plimsoll/plimsoll.db. NULL without
  * a home; freed by the caller. */
@@ -152,18 +190,18 @@ char *store_default_path(void);
 /* ---- shorthands ----------------------------------------------------------------------------- */
 
 int store_exec(struct store *s, const char *sql);
-/* For one of several that write at once; nothing where the engine needs nothing for it. */
+/* See struct store_engine; these do nothing where the engine has no such function. */
 int store_stage(struct store *s);
-/* Back to writing into the store itself. */
 int store_unstage(struct store *s);
-/* See struct store_engine. */
 int store_settle(struct store *s, int wait_ms);
 bool store_moved(const struct store *s);
-/* The same with the sentence: -EAGAIN, what was written is not in the store that has the name. */
+/* The same with a message: -EAGAIN if the opened file is no longer the one at its path. */
 int store_check_moved(struct store *s);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);
+/* Commits if r is 0, else rolls back; returns the error, if any. */
+int store_end(struct store *s, int r);
 
 struct stmt *stmt_prepare(struct store *s, const char *sql);
 void stmt_finish_ptr(struct stmt **st);
@@ -177,30 +215,26 @@ struct bulk {
 	struct store *store;
 };
 
-static inline void stmt_int(struct stmt *st, int i, int64_t v)
+static inline void stmt_value(struct stmt *st, int i, struct db_value v)
 {
-	st->store->engine->bind_int(st, i, v);
+	st->store->engine->bind(st, i, &v);
 }
-static inline void stmt_real(struct stmt *st, int i, double v)
+static inline void bulk_value(struct bulk *b, struct db_value v)
 {
-	st->store->engine->bind_real(st, i, v);
+	b->store->engine->bulk_value(b, &v);
 }
-static inline void stmt_text(struct stmt *st, int i, const char *s, size_t n)
-{
-	st->store->engine->bind_text(st, i, s, n);
-}
-static inline void stmt_null(struct stmt *st, int i)
-{
-	st->store->engine->bind_null(st, i);
-}
-static inline void stmt_bytes(struct stmt *st, int i, const void *p, size_t n)
-{
-	st->store->engine->bind_bytes(st, i, p, n);
-}
-void stmt_str(struct stmt *st, int i, const char *s); /* NULL binds null */
+#define stmt_int(st, i, v) stmt_value(st, i, db_int(v))
+#define stmt_real(st, i, v) stmt_value(st, i, db_real(v))
+#define stmt_bytes(st, i, p, n) stmt_value(st, i, db_bytes(p, n))
+#define stmt_null(st, i) stmt_value(st, i, db_null())
+#define stmt_str(st, i, s) stmt_value(st, i, db_str(s)) /* NULL binds null */
+/* Binds $1, $2, ...: stmt_bind(st, db_int(job), db_str(name)) */
+void stmt_bind_values(struct stmt *st, const struct db_value *v, size_t n);
+#define stmt_bind(st, ...) stmt_bind_values(st, DB_VALUES(__VA_ARGS__))
+/* 1: a row, 0: no more rows. NULL, a statement that could not be prepared, is -EIO. */
 static inline int stmt_step(struct stmt *st)
 {
-	return st->store->engine->step(st);
+	return st ? st->store->engine->step(st) : -EIO;
 }
 static inline void stmt_reset(struct stmt *st)
 {
@@ -224,10 +258,30 @@ static inline const char *stmt_get_text(struct stmt *st, int i, size_t *ret_n)
 }
 /* The text or "". */
 const char *stmt_get_str(struct stmt *st, int i);
+/* A copy of the text, or NULL; freed by the caller. */
+char *stmt_get_copy(struct stmt *st, int i);
 /* Steps a statement that returns nothing. */
 int stmt_run(struct stmt *st);
-/* One number from one statement without parameters. */
-int store_number(struct store *s, const char *sql, int64_t *ret);
+/* The same for a statement with other parameters each time. */
+#define stmt_run_with(st, ...) (stmt_bind(st, __VA_ARGS__), stmt_run(st))
+
+/* A statement with its parameters bound: store_query(s, sql, db_int(job)). NULL on failure. */
+struct stmt *store_query_values(struct store *s, const char *sql, const struct db_value *v,
+				size_t n);
+#define store_query(s, sql, ...) store_query_values(s, sql, DB_VALUES(__VA_ARGS__))
+/* Runs a statement that returns nothing. */
+int store_run_values(struct store *s, const char *sql, const struct db_value *v, size_t n);
+#define store_run(s, sql, ...) store_run_values(s, sql, DB_VALUES(__VA_ARGS__))
+/* The number in the first column of the first row; -ENODATA without a row. */
+int store_number_values(struct store *s, const char *sql, int64_t *ret, const struct db_value *v,
+			size_t n);
+#define store_number_of(s, sql, ret, ...) store_number_values(s, sql, ret, DB_VALUES(__VA_ARGS__))
+int store_number(struct store *s, const char *sql, int64_t *ret); /* without parameters */
+/* Writes one row: bulk_put(b, db_int(job), db_text(s, n)). */
+int bulk_put_values(struct bulk *b, const struct db_value *v, size_t n);
+#define bulk_put(b, ...) bulk_put_values(b, DB_VALUES(__VA_ARGS__))
+/* Flushes if r is 0, then closes; accepts NULL with -EIO as the result. */
+int bulk_end(struct bulk *b, int r);
 
 /* ---- schema --------------------------------------------------------------------------------- */
 
@@ -241,14 +295,20 @@ extern const struct migration migrations[]; /* ends with number 0 */
 int schema_newest(void);
 /* The number that a store has; 0 when it is empty. */
 int schema_current(struct store *s, int *ret);
-/* Applies what is missing, each in a transaction. */
+/* Applies missing migrations, each in its own transaction. */
 int schema_migrate(struct store *s);
-/* A migration as the engine wants it. */
+/* A migration in the engine's dialect. */
 void schema_expand(const struct store_engine *e, const char *sql, struct strbuf *out);
-/* In a database of another tool we must not make our tables: -EPROTO with the remedy as the store's
- * error where it is one. */
+/* -EPROTO with a message if it is a database of another tool: we must not create tables in it. */
 int schema_refuse_foreign(struct store *s);
-/* Removes everything that migrations made, and makes it again empty. */
+/* Removes all tables and views, and creates them again empty. */
 int schema_drop(struct store *s);
 
-#endif
+/* Every table except schema_version, and the column by which its rows belong to a job. */
+struct store_table {
+	const char *name;
+	const char *job; /* a column with the number of the job; NULL: none */
+	const char *key; /* a column with store_key() of the job; NULL: none */
+};
+extern const struct store_table
+	store_tables[]; /* ends with name NULL; "job" is the last of a job */

@@ -1,4 +1,4 @@
-/* Files of tables beside their places; see atomic_output.h. */
+/* Output under a temporary name; see atomic_output.h. */
 #include "tables/atomic_output.h"
 
 #include <errno.h>
@@ -30,10 +30,9 @@ static int failed(struct strbuf *why, const char *what, const char *path, int er
 	return error;
 }
 
-/* ---- the lock ---------------------------------------------------------------------------------
- */
+/* ---- the lock ---- */
 
-/* Whoever had the lock has removed its file: then the one we have is nobody else's. */
+/* Is it still the lock file? Its last owner may have removed it before we got the lock. */
 static bool still_there(int fd, const char *path)
 {
 	struct stat ours, theirs;
@@ -51,7 +50,7 @@ static int take_lock(struct atomic_output *p, struct strbuf *why)
 		int fd = open(p->lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 		if (fd < 0)
-			return failed(why, "make", p->lock_path, -errno);
+			return failed(why, "create", p->lock_path, -errno);
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(fd, p->lock_path)) {
 			p->lock = fd;
 			return 0;
@@ -60,9 +59,8 @@ static int take_lock(struct atomic_output *p, struct strbuf *why)
 		(void)poll(NULL, 0, LOCK_STEP_MS);
 		waited += LOCK_STEP_MS;
 	}
-	strbuf_addf(why, "'%s' is being written by somebody else, who has locked '%s'", p->target,
-		    p->lock_path);
-	return -EBUSY;
+	return strbuf_fail(why, -EBUSY, "another process writes '%s': it holds the lock '%s'",
+			   p->target, p->lock_path);
 }
 
 static void give_lock(struct atomic_output *p)
@@ -76,8 +74,7 @@ static void give_lock(struct atomic_output *p)
 	p->lock_path = NULL;
 }
 
-/* ---- the file beside it -----------------------------------------------------------------------
- */
+/* ---- the file beside it ---- */
 
 static int copy_into(int to, const char *path, struct strbuf *why)
 {
@@ -85,7 +82,7 @@ static int copy_into(int to, const char *path, struct strbuf *why)
 
 	if (from < 0)
 		return failed(why, "read", path, -errno);
-	/* on filesystems that can, both have the same blocks */
+	/* some filesystems can share the blocks */
 	if (ioctl(to, FICLONE, from) == 0)
 		return 0;
 	int r = fs_copy(from, to);
@@ -100,21 +97,21 @@ static mode_t new_mode(void)
 	return 0666 & ~mask;
 }
 
-/* old: the file that it replaces, NULL for none */
-static int make_aside(struct atomic_output *p, const struct stat *old, struct strbuf *why)
+/* old: the file that it will replace; NULL: none */
+static int make_temporary(struct atomic_output *p, const struct stat *old, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = dir_of(p->target);
 
-	p->aside = xasprintf("%s/.%s.XXXXXX", dir, path_base(p->target));
-	_cleanup_close_ int fd = mkostemp(p->aside, O_CLOEXEC);
+	p->temporary = xasprintf("%s/.%s.XXXXXX", dir, path_base(p->target));
+	_cleanup_close_ int fd = mkostemp(p->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		int e = -errno;
 
-		free(p->aside);
-		p->aside = NULL;
+		free(p->temporary);
+		p->temporary = NULL;
 		return failed(why, "write", p->target, e);
 	}
-	p->path = p->aside;
+	p->path = p->temporary;
 	if (old)
 		fs_keep_rights(fd, old);
 	else
@@ -130,15 +127,15 @@ static int prepare(struct atomic_output *p, const struct table_format *f, struct
 	if (f->database && (r = take_lock(p, why)) < 0)
 		return r;
 	if (lstat(p->target, &st) < 0)
-		return errno == ENOENT ? make_aside(p, NULL, why)
+		return errno == ENOENT ? make_temporary(p, NULL, why)
 				       : failed(why, "write", p->target, -errno);
-	/* a rename would not ask */
+	/* rename() does not check this */
 	if (access(p->target, W_OK) < 0)
 		return failed(why, "write", p->target, -errno);
 	p->existed = f->database && st.st_size > 0;
 	if (p->existed && f->transactions)
 		return 0;
-	return make_aside(p, &st, why);
+	return make_temporary(p, &st, why);
 }
 
 int atomic_output_begin(struct atomic_output *p, const struct table_format *f, const char *path,
@@ -155,15 +152,15 @@ int atomic_output_begin(struct atomic_output *p, const struct table_format *f, c
 
 		if (directory)
 			return failed(why, "write", path, -EISDIR);
-		if (!f->text && f->database) {
-			strbuf_addf(why, "'%s' cannot hold %s: it has to be a file", path, f->name);
-			return -EINVAL;
-		}
+		if (!f->text && f->database)
+			return strbuf_fail(why, -EINVAL,
+					   "cannot write %s to '%s': not a regular file", f->name,
+					   path);
 		p->target = xstrdup(path);
 		p->path = p->target;
 		return 0;
 	}
-	/* a link stays one: the file behind it is replaced; what was none when we looked is not
+	/* a link stays: its target is replaced. A link that appeared after the check is not
 	 * followed */
 	p->target = link ? realpath(path, NULL) : NULL;
 	if (!p->target)
@@ -179,16 +176,12 @@ int atomic_output_commit(struct atomic_output *p, struct strbuf *why)
 {
 	int r = 0;
 
-	if (p->aside && rename(p->aside, p->target) < 0) {
+	if (p->temporary && rename(p->temporary, p->target) < 0) {
 		r = failed(why, "write", p->target, -errno);
-	} else if (p->aside) {
-		_cleanup_free_ char *dir = dir_of(p->target);
-		_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		free(p->aside);
-		p->aside = NULL;
-		if (fd >= 0)
-			(void)fs_sync_dir(fd);
+	} else if (p->temporary) {
+		free(p->temporary);
+		p->temporary = NULL;
+		(void)fs_sync_parent(p->target);
 	}
 	atomic_output_cancel(p);
 	return r;
@@ -196,16 +189,16 @@ int atomic_output_commit(struct atomic_output *p, struct strbuf *why)
 
 void atomic_output_cancel(struct atomic_output *p)
 {
-	if (p->aside) {
-		/* what a database has beside its file while it is written */
-		_cleanup_free_ char *journal = xasprintf("%s-journal", p->aside);
+	if (p->temporary) {
+		/* a database that is being written has a journal */
+		_cleanup_free_ char *journal = xasprintf("%s-journal", p->temporary);
 
-		(void)unlink(p->aside);
+		(void)unlink(p->temporary);
 		(void)unlink(journal);
 	}
 	give_lock(p);
-	free(p->aside);
+	free(p->temporary);
 	free(p->target);
-	p->aside = p->target = NULL;
+	p->temporary = p->target = NULL;
 	p->path = NULL;
 }

@@ -10,10 +10,10 @@
 #include "core/text/text.h"
 
 #define ROOM_FIRST 256u
-#define ROOM_KEPT 65536u      /* entries whose memory a reset keeps */
-#define BYTES_KEPT (1u << 20) /* and bytes of texts */
+#define ROOM_KEPT 65536u      /* a reset keeps memory for this many entries */
+#define BYTES_KEPT (1u << 20) /* and this many bytes of texts */
 
-/* Texts come from outside: without a seed of our own somebody could choose them to collide. */
+/* Texts come from outside: a random seed prevents chosen collisions. */
 void column_dictionary_init(struct column_dictionary *d)
 {
 	*d = (struct column_dictionary){.bytes = STRBUF_INIT};
@@ -51,7 +51,7 @@ void column_dictionary_reset(struct column_dictionary *d)
 		memset(d->slots, 0, ((size_t)d->mask + 1) * sizeof(*d->slots));
 }
 
-/* A good mix of all bits; the high ones choose. */
+/* Mixes all bits and uses the high ones. */
 static inline uint32_t number_hash(const struct column_dictionary *d, uint64_t v)
 {
 	v = (v ^ d->seed) * 0x9e3779b97f4a7c15u;
@@ -74,7 +74,7 @@ static uint32_t hash_of(const struct column_dictionary *d, uint32_t i)
 	return text_hash(d, s, n);
 }
 
-/* Twice the room; the table has at least two slots an entry. */
+/* Doubles the room; there are at least two slots per entry. */
 static void grow(struct column_dictionary *d, bool numbers)
 {
 	d->room = d->room ? d->room * 2 : ROOM_FIRST;
@@ -129,7 +129,7 @@ void table_add_utf8(struct strbuf *out, const char *s, size_t n)
 	}
 }
 
-/* The text is put behind the others first, as it will be kept, and taken away again if known. */
+/* Appends the text first, as UTF-8, and removes it again if it is known. */
 uint32_t column_dictionary_text(struct column_dictionary *d, const char *s, size_t n)
 {
 	if (d->count >= d->room)

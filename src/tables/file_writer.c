@@ -1,4 +1,4 @@
-/* A file that is written from its beginning to its end; see file_writer.h. */
+/* Sequential output with a buffer; see file_writer.h. */
 #include "tables/file_writer.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "core/files/fs.h"
 
-#define PIECE ((size_t)1 << 18) /* bytes that are written at once */
+#define PIECE ((size_t)1 << 18) /* bytes per write */
 
 static int say(struct file_writer *o, int error, struct strbuf *why)
 {
@@ -20,7 +20,8 @@ int file_writer_open(struct file_writer *o, const char *path, struct strbuf *why
 {
 	_cleanup_strbuf_ struct strbuf planted = STRBUF_INIT;
 
-	*o = (struct file_writer){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
+	*o = (struct file_writer)FILE_WRITER_INIT;
+	o->path = xstrdup(path);
 	if (!strcmp(path, "-")) {
 		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		o->fd = o->fd < 0 ? -errno : o->fd;

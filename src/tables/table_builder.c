@@ -1,4 +1,4 @@
-/* Batches of a frame; see table_builder.h. */
+/* Fills batches; see table_builder.h. */
 #include "tables/table_builder.h"
 
 #include <string.h>

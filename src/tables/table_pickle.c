@@ -1,14 +1,14 @@
 /*
- * Python pickles of a pandas DataFrame, protocol 4. All that they make Python call is public and
- * has been there for years (pandas 1.0 to 3, numpy 1 and 2), and nothing else is in them:
+ * A pandas DataFrame as a Python pickle, protocol 4. Loading it calls only public functions that
+ * have existed for years (pandas 1.0 to 3, numpy 1 and 2):
  *
  *     pandas.DataFrame({name: column, ...})
  *     numpy.frombuffer(bytes, dtype)                      whole numbers, floating point
  *     pandas.arrays.IntegerArray(values, mask, True)      whole numbers of which some are absent
  *     pandas.array(values, "datetime64[ns, UTC]")         times
  *
- * Texts are lists of str and None. A pickle has column behind column, and batches come row by row:
- * they go to a file without a name first, and memory is that of a batch.
+ * Texts are lists of str and None. A pickle has one column after the other, but batches come row by
+ * row: they go to an unnamed file first, so that memory holds one batch only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 #include "core/files/fs.h"
 #include "tables/column_dictionary.h"
-#include "tables/file_writer.h"
 #include "tables/text_values.h"
+#include "plimsoll/record.h" /* little-endian words */
 
 #define NOT_A_TIME INT64_MIN
 #define COPY_BYTES ((size_t)1 << 18)
@@ -43,49 +43,48 @@
 #define LONG_BINPUT 'r'
 #define LONG_BINGET 'j'
 
-/* Pieces of the file without a name. */
+/* A piece of the unnamed file. */
 struct piece {
 	uint64_t at, size;
 };
 
 struct pickle_column {
-	struct piece *pieces; /* one a batch */
-	struct piece *masks;  /* one a batch; size 0: nothing is absent in it */
-	size_t count, cap, mask_cap;
+	struct piece *pieces; /* one per batch */
+	struct piece *masks;  /* one per batch; size 0: no value is absent */
+	size_t count, cap;
 	bool absent;
 };
 
-struct table_file {
-	struct file_writer out;
-	const struct table_column *columns;
-	size_t count;
+struct pickle_file {
+	struct table_file file;
 	struct pickle_column *pickled;
 	int spool;
 	uint64_t spooled, rows;
-	uint32_t memo; /* the next number */
+	uint32_t memo; /* the next memo index */
 	struct strbuf text;
 	uint32_t *uses, *numbers;
 	size_t use_cap;
 };
 
-/* ---- opcodes -----------------------------------------------------------------------------------
- */
+/* ---- opcodes ---- */
 
 static void add_u32(struct strbuf *out, uint32_t v)
 {
-	const unsigned char b[4] = {(unsigned char)v, (unsigned char)(v >> 8),
-				    (unsigned char)(v >> 16), (unsigned char)(v >> 24)};
+	unsigned char b[4];
 
+	pl_put_u32(b, v);
 	strbuf_add(out, b, sizeof(b));
 }
 
 static void add_u64(struct strbuf *out, uint64_t v)
 {
-	add_u32(out, (uint32_t)v);
-	add_u32(out, (uint32_t)(v >> 32));
+	unsigned char b[8];
+
+	pl_put_u64(b, v);
+	strbuf_add(out, b, sizeof(b));
 }
 
-/* Python refuses what is not UTF-8. */
+/* Python accepts UTF-8 only. */
 static void add_str(struct strbuf *out, const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -111,40 +110,38 @@ static void add_global(struct strbuf *out, const char *module, const char *name)
 	strbuf_addf(out, "%c%s\n%s\n", GLOBAL, module, name);
 }
 
-/* ---- batches -----------------------------------------------------------------------------------
- */
+/* ---- batches ---- */
 
-static int spool(struct table_file *f, const void *data, size_t n, struct piece *ret,
+static int spool(struct pickle_file *f, const void *data, size_t n, struct piece *ret,
 		 struct strbuf *why)
 {
 	*ret = (struct piece){f->spooled, n};
 	int r = n ? fs_write_once(f->spool, data, n, (off_t)f->spooled) : 0;
 	if (r < 0)
-		strbuf_addf(why, "cannot write beside '%s': %s", f->out.path, strerror(-r));
+		strbuf_addf(why, "cannot write a temporary file beside '%s': %s", f->file.out.path,
+			    strerror(-r));
 	else
 		f->spooled += n;
 	return r;
 }
 
-static void pickle_abandon(struct table_file *f)
+static void release(struct table_file *t)
 {
-	if (!f)
-		return;
-	for (size_t c = 0; c < f->count; c++) {
+	struct pickle_file *f = (struct pickle_file *)t;
+
+	for (size_t c = 0; f->pickled && c < t->count; c++) {
 		free(f->pickled[c].pieces);
 		free(f->pickled[c].masks);
 	}
-	free(f->pickled);
 	free(f->uses);
 	free(f->numbers);
 	strbuf_release(&f->text);
-	file_writer_abandon(&f->out);
-	if (f->spool >= 0)
+	if (f->pickled && f->spool >= 0)
 		close(f->spool);
-	free(f);
+	free(f->pickled);
 }
 
-/* Some filesystems have no files without names. */
+/* Some filesystems have no unnamed files. */
 static int open_spool(const char *path)
 {
 	_cleanup_free_ char *name = xasprintf("%s.XXXXXX", path);
@@ -161,36 +158,22 @@ static int open_spool(const char *path)
 	return fd;
 }
 
-static int pickle_open(struct table_file **ret, const char *path,
-		       const struct table_column *columns, size_t count,
-		       const struct table_options *o, struct strbuf *why)
+static int open_pickle(struct table_file *t, const char *path,
+		       const struct table_options *o PL_UNUSED, struct strbuf *why)
 {
-	struct table_file *f;
-	int r = table_refuse_codec(o, "pickle", why);
+	struct pickle_file *f = (struct pickle_file *)t;
 
-	if (r < 0)
-		return r;
-	f = xcalloc(1, sizeof(*f));
-	f->columns = columns;
-	f->count = count;
-	f->pickled = xcalloc(count + 1, sizeof(*f->pickled));
 	f->text = (struct strbuf)STRBUF_INIT;
-	f->spool = -1;
-	r = file_writer_open(&f->out, path, why);
-	if (r >= 0 && (f->spool = open_spool(path)) < 0) {
-		r = -errno;
-		strbuf_addf(why, "cannot write beside '%s': %s", path, strerror(-r));
-	}
-	if (r < 0) {
-		pickle_abandon(f);
-		return r;
-	}
-	*ret = f;
-	return 0;
+	f->pickled = xcalloc(t->count + 1, sizeof(*f->pickled));
+	f->spool = open_spool(path);
+	if (f->spool >= 0)
+		return 0;
+	return strbuf_fail(why, -errno, "cannot write a temporary file beside '%s': %s", path,
+			   strerror(errno));
 }
 
-/* How often each text of the batch is there: one that is there once needs no number. */
-static void count_uses(struct table_file *f, const struct table_values *v, size_t rows)
+/* Counts the uses of each text of the batch: a text that is used once needs no memo index. */
+static void count_uses(struct pickle_file *f, const struct table_values *v, size_t rows)
 {
 	if (f->use_cap < v->texts.count) {
 		f->use_cap = v->texts.count;
@@ -206,8 +189,8 @@ static void count_uses(struct table_file *f, const struct table_values *v, size_
 			f->uses[v->codes[i]]++;
 }
 
-/* Elements of a list; what was said before is named by its number. */
-static int write_texts(struct table_file *f, size_t c, const struct table_batch *b,
+/* Elements of a list; a text that was written before is a reference to its memo index. */
+static int write_texts(struct pickle_file *f, size_t c, const struct table_batch *b,
 		       struct strbuf *why)
 {
 	const struct table_values *v = &b->columns[c];
@@ -238,7 +221,7 @@ static int write_texts(struct table_file *f, size_t c, const struct table_batch 
 	return spool(f, f->text.buf, f->text.len, &p->pieces[p->count], why);
 }
 
-static int write_numbers(struct table_file *f, size_t c, const struct table_batch *b,
+static int write_numbers(struct pickle_file *f, size_t c, const struct table_batch *b,
 			 struct strbuf *why)
 {
 	const struct table_values *v = &b->columns[c];
@@ -257,22 +240,23 @@ static int write_numbers(struct table_file *f, size_t c, const struct table_batc
 
 		if (!v->absent[i])
 			continue;
-		if (f->columns[c].type == TABLE_REAL)
+		if (f->file.columns[c].type == TABLE_REAL)
 			memcpy(to, &nan, sizeof(nan));
-		else if (f->columns[c].type == TABLE_TIME)
+		else if (f->file.columns[c].type == TABLE_TIME)
 			memcpy(to, &(int64_t){NOT_A_TIME}, sizeof(int64_t));
 	}
 	int r = spool(f, f->text.buf, f->text.len, &p->pieces[p->count], why);
-	if (r >= 0 && f->columns[c].type == TABLE_INT)
+	if (r >= 0 && f->file.columns[c].type == TABLE_INT)
 		r = spool(f, v->absent, b->rows, &p->masks[p->count], why);
 	return r;
 }
 
-static int pickle_write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *t, const struct table_batch *b, struct strbuf *why)
 {
+	struct pickle_file *f = (struct pickle_file *)t;
 	int r = 0;
 
-	for (size_t c = 0; c < f->count && r >= 0; c++) {
+	for (size_t c = 0; c < f->file.count && r >= 0; c++) {
 		struct pickle_column *p = &f->pickled[c];
 
 		if (p->count == p->cap) {
@@ -280,24 +264,23 @@ static int pickle_write_batch(struct table_file *f, const struct table_batch *b,
 			p->pieces = xreallocarray(p->pieces, p->cap, sizeof(*p->pieces));
 			p->masks = xreallocarray(p->masks, p->cap, sizeof(*p->masks));
 		}
-		r = f->columns[c].type == TABLE_TEXT ? write_texts(f, c, b, why)
-						     : write_numbers(f, c, b, why);
+		r = f->file.columns[c].type == TABLE_TEXT ? write_texts(f, c, b, why)
+							  : write_numbers(f, c, b, why);
 		p->count++;
 	}
 	f->rows += b->rows;
 	return r;
 }
 
-/* ---- the pickle --------------------------------------------------------------------------------
- */
+/* ---- the pickle ---- */
 
-static void flush_text(struct table_file *f)
+static void flush_text(struct pickle_file *f)
 {
-	file_writer_add(&f->out, f->text.buf, f->text.len);
+	file_writer_add(&f->file.out, f->text.buf, f->text.len);
 	strbuf_reset(&f->text);
 }
 
-static int copy_piece(struct table_file *f, const struct piece *p, struct strbuf *why)
+static int copy_piece(struct pickle_file *f, const struct piece *p, struct strbuf *why)
 {
 	char *buf = xmalloc(COPY_BYTES);
 	int r = 0;
@@ -310,18 +293,19 @@ static int copy_piece(struct table_file *f, const struct piece *p, struct strbuf
 			continue;
 		if (n <= 0) {
 			r = n < 0 ? -errno : -EIO;
-			strbuf_addf(why, "cannot read beside '%s': %s", f->out.path, strerror(-r));
+			strbuf_addf(why, "cannot read a temporary file beside '%s': %s",
+				    f->file.out.path, strerror(-r));
 			break;
 		}
-		file_writer_add(&f->out, buf, (size_t)n);
+		file_writer_add(&f->file.out, buf, (size_t)n);
 		at += (uint64_t)n;
 	}
 	free(buf);
 	return r;
 }
 
-/* The array is of the bytes that follow; end_array() then says of which type. */
-static void begin_array(struct table_file *f, uint64_t bytes)
+/* The array holds the bytes that follow; end_array() then names their type. */
+static void begin_array(struct pickle_file *f, uint64_t bytes)
 {
 	add_global(&f->text, "numpy", "frombuffer");
 	strbuf_addch(&f->text, BINBYTES8);
@@ -329,14 +313,14 @@ static void begin_array(struct table_file *f, uint64_t bytes)
 	flush_text(f);
 }
 
-static void end_array(struct table_file *f, const char *type)
+static void end_array(struct pickle_file *f, const char *type)
 {
 	add_word(&f->text, type);
 	strbuf_addch(&f->text, TUPLE2);
 	strbuf_addch(&f->text, REDUCE);
 }
 
-static int put_values(struct table_file *f, size_t c, const char *type, struct strbuf *why)
+static int put_values(struct pickle_file *f, size_t c, const char *type, struct strbuf *why)
 {
 	const struct pickle_column *p = &f->pickled[c];
 	int r = 0;
@@ -348,7 +332,7 @@ static int put_values(struct table_file *f, size_t c, const char *type, struct s
 	return r;
 }
 
-static int put_mask(struct table_file *f, size_t c, struct strbuf *why)
+static int put_mask(struct pickle_file *f, size_t c, struct strbuf *why)
 {
 	static const char present[4096];
 	const struct pickle_column *p = &f->pickled[c];
@@ -363,7 +347,7 @@ static int put_mask(struct table_file *f, size_t c, struct strbuf *why)
 		for (uint64_t left = p->pieces[i].size / sizeof(int64_t); left;) {
 			size_t n = left < sizeof(present) ? (size_t)left : sizeof(present);
 
-			file_writer_add(&f->out, present, n);
+			file_writer_add(&f->file.out, present, n);
 			left -= n;
 		}
 	}
@@ -371,7 +355,7 @@ static int put_mask(struct table_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_texts(struct table_file *f, size_t c, struct strbuf *why)
+static int put_texts(struct pickle_file *f, size_t c, struct strbuf *why)
 {
 	const struct pickle_column *p = &f->pickled[c];
 	int r = 0;
@@ -386,13 +370,13 @@ static int put_texts(struct table_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_column(struct table_file *f, size_t c, struct strbuf *why)
+static int put_column(struct pickle_file *f, size_t c, struct strbuf *why)
 {
-	bool nullable = f->columns[c].type == TABLE_INT && f->pickled[c].absent;
+	bool nullable = f->file.columns[c].type == TABLE_INT && f->pickled[c].absent;
 	int r;
 
-	add_word(&f->text, f->columns[c].name);
-	switch (f->columns[c].type) {
+	add_word(&f->text, f->file.columns[c].name);
+	switch (f->file.columns[c].type) {
 	case TABLE_TEXT:
 		return put_texts(f, c, why);
 	case TABLE_REAL:
@@ -420,8 +404,9 @@ static int put_column(struct table_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_frame(struct table_file *f, struct strbuf *why)
+static int end(struct table_file *t, struct strbuf *why)
 {
+	struct pickle_file *f = (struct pickle_file *)t;
 	int r = 0;
 
 	strbuf_reset(&f->text);
@@ -429,7 +414,7 @@ static int put_frame(struct table_file *f, struct strbuf *why)
 	add_global(&f->text, "pandas", "DataFrame");
 	strbuf_addch(&f->text, EMPTY_DICT);
 	strbuf_addch(&f->text, MARK);
-	for (size_t c = 0; c < f->count && r >= 0; c++)
+	for (size_t c = 0; c < t->count && r >= 0; c++)
 		r = put_column(f, c, why);
 	strbuf_addch(&f->text, SETITEMS);
 	strbuf_addch(&f->text, TUPLE1);
@@ -439,22 +424,13 @@ static int put_frame(struct table_file *f, struct strbuf *why)
 	return r;
 }
 
-static int pickle_close(struct table_file *f, struct strbuf *why)
-{
-	int r = put_frame(f, why);
-
-	if (r >= 0)
-		r = file_writer_close(&f->out, why);
-	pickle_abandon(f);
-	return r;
-}
-
 const struct table_format table_pickle = {
 	.name = "pickle",
 	.suffix = ".pkl",
 	.help = "a DataFrame for pandas.read_pickle",
-	.open = pickle_open,
-	.write = pickle_write_batch,
-	.close = pickle_close,
-	.abandon = pickle_abandon,
+	.size = sizeof(struct pickle_file),
+	.open = open_pickle,
+	.write = write_batch,
+	.end = end,
+	.release = release,
 };

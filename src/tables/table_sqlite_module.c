@@ -1,8 +1,8 @@
 /*
- * Module "sqlite_table": tables of ours in a database of the user's. One transaction makes or
- * widens the table, removes the rows that are replaced, and adds the new ones; what breaks off
- * leaves the database as it was. Times are text as in CSV, which SQLite's own functions understand;
- * text that is not UTF-8 is a BLOB with its exact bytes.
+ * Module "sqlite_table": writes tables into a user's database. One transaction creates or widens
+ * the table, removes the rows that are replaced, and adds the new ones; an interrupted write leaves
+ * the database unchanged. Times are text as in CSV, which SQLite's own functions understand. Text
+ * that is not UTF-8 is a BLOB with its exact bytes.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -15,17 +15,16 @@
 
 #define WAIT_MS 60000
 
-struct table_file {
+struct sqlite_file {
+	struct table_file file;
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 	char *path, *table, *key;
-	const struct table_column *columns;
-	size_t count;
 	struct strbuf text;
 	bool committed;
 };
 
-static int failed(struct table_file *f, int code, struct strbuf *why)
+static int failed(struct sqlite_file *f, int code, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot write '%s': %s", f->path,
 		    f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(code));
@@ -44,119 +43,93 @@ static int failed(struct table_file *f, int code, struct strbuf *why)
 	}
 }
 
-/* ---- SQL ---------------------------------------------------------------------------------------
- */
+/* ---- SQL ---- */
 
-static void add_name(struct strbuf *sql, const char *name)
+static const char *type_name(enum table_type type)
 {
-	strbuf_addch(sql, '"');
-	for (; *name; name++) {
-		if (*name == '"')
-			strbuf_addch(sql, '"');
-		strbuf_addch(sql, *name);
-	}
-	strbuf_addch(sql, '"');
+	return type == TABLE_INT ? "INTEGER" : type == TABLE_REAL ? "REAL" : "TEXT";
 }
 
-static void add_column(struct strbuf *sql, const struct table_column *c)
-{
-	static const char *const types[] = {[TABLE_INT] = "INTEGER",
-					    [TABLE_REAL] = "REAL",
-					    [TABLE_TEXT] = "TEXT",
-					    [TABLE_TIME] = "TEXT"};
-
-	add_name(sql, c->name);
-	strbuf_addf(sql, " %s", types[c->type]);
-}
-
-static int execute(struct table_file *f, const char *sql, struct strbuf *why)
+static int execute(struct sqlite_file *f, const char *sql, struct strbuf *why)
 {
 	int r = sqlite3_exec(f->db, sql, NULL, NULL, NULL);
 
 	return r == SQLITE_OK ? 0 : failed(f, r, why);
 }
 
-static int make_table(struct table_file *f, struct strbuf *why)
+/* The same for a statement from sqlite3_mprintf(), which is freed. %w in it quotes names. */
+static int execute_made(struct sqlite_file *f, char *sql, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	int r = sql ? execute(f, sql, why) : failed(f, SQLITE_NOMEM, why);
 
-	strbuf_addstr(&sql, "CREATE TABLE IF NOT EXISTS ");
-	add_name(&sql, f->table);
-	for (size_t c = 0; c < f->count; c++) {
-		strbuf_addstr(&sql, c ? ", " : " (");
-		add_column(&sql, &f->columns[c]);
-	}
-	strbuf_addch(&sql, ')');
-	return execute(f, sql.buf, why);
+	sqlite3_free(sql);
+	return r;
 }
 
-/* Names are compared as SQLite does. */
-static bool has_column(struct table_file *f, const char *name)
+static int make_table(struct sqlite_file *f, struct strbuf *why)
+{
+	sqlite3_str *sql = sqlite3_str_new(f->db);
+
+	sqlite3_str_appendf(sql, "CREATE TABLE IF NOT EXISTS \"%w\"", f->table);
+	for (size_t c = 0; c < f->file.count; c++)
+		sqlite3_str_appendf(sql, "%s\"%w\" %s", c ? ", " : " (", f->file.columns[c].name,
+				    type_name(f->file.columns[c].type));
+	sqlite3_str_appendall(sql, ")");
+	return execute_made(f, sqlite3_str_finish(sql), why);
+}
+
+/* Compares names as SQLite does. */
+static bool has_column(struct sqlite_file *f, const char *name)
 {
 	return sqlite3_table_column_metadata(f->db, NULL, f->table, name, NULL, NULL, NULL, NULL,
 					     NULL) == SQLITE_OK;
 }
 
-static int widen_table(struct table_file *f, struct strbuf *why)
+static int widen_table(struct sqlite_file *f, struct strbuf *why)
 {
 	int r = 0;
 
-	for (size_t c = 0; c < f->count && r >= 0; c++) {
-		_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	for (size_t c = 0; c < f->file.count && r >= 0; c++) {
+		const struct table_column *column = &f->file.columns[c];
 
-		if (has_column(f, f->columns[c].name))
-			continue;
-		strbuf_addstr(&sql, "ALTER TABLE ");
-		add_name(&sql, f->table);
-		strbuf_addstr(&sql, " ADD COLUMN ");
-		add_column(&sql, &f->columns[c]);
-		r = execute(f, sql.buf, why);
+		if (!has_column(f, column->name))
+			r = execute_made(f,
+					 sqlite3_mprintf("ALTER TABLE \"%w\" ADD COLUMN \"%w\" %s",
+							 f->table, column->name,
+							 type_name(column->type)),
+					 why);
 	}
 	return r;
 }
 
-static int remove_old(struct table_file *f, const char *text, struct strbuf *why)
+static int remove_old(struct sqlite_file *f, const char *text, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
-	sqlite3_stmt *st = NULL;
-
-	strbuf_addstr(&sql, "DELETE FROM ");
-	add_name(&sql, f->table);
-	strbuf_addstr(&sql, " WHERE ");
-	add_name(&sql, f->key);
-	strbuf_addstr(&sql, " = ?");
-	int r = sqlite3_prepare_v2(f->db, sql.buf, -1, &st, NULL);
-	if (r == SQLITE_OK) {
-		sqlite3_bind_text(st, 1, text, -1, SQLITE_STATIC);
-		r = sqlite3_step(st);
-	}
-	int e = r == SQLITE_DONE ? 0 : failed(f, r, why);
-	sqlite3_finalize(st);
-	return e;
+	return execute_made(
+		f, sqlite3_mprintf("DELETE FROM \"%w\" WHERE \"%w\" = %Q", f->table, f->key, text),
+		why);
 }
 
-static int prepare_insert(struct table_file *f, struct strbuf *why)
+static int prepare_insert(struct sqlite_file *f, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	sqlite3_str *sql = sqlite3_str_new(f->db);
 
-	strbuf_addstr(&sql, "INSERT INTO ");
-	add_name(&sql, f->table);
-	for (size_t c = 0; c < f->count; c++) {
-		strbuf_addstr(&sql, c ? ", " : " (");
-		add_name(&sql, f->columns[c].name);
-	}
-	for (size_t c = 0; c < f->count; c++)
-		strbuf_addstr(&sql, c ? ", ?" : ") VALUES (?");
-	strbuf_addch(&sql, ')');
-	int r = sqlite3_prepare_v3(f->db, sql.buf, -1, SQLITE_PREPARE_PERSISTENT, &f->insert, NULL);
+	sqlite3_str_appendf(sql, "INSERT INTO \"%w\"", f->table);
+	for (size_t c = 0; c < f->file.count; c++)
+		sqlite3_str_appendf(sql, "%s\"%w\"", c ? ", " : " (", f->file.columns[c].name);
+	for (size_t c = 0; c < f->file.count; c++)
+		sqlite3_str_appendall(sql, c ? ", ?" : ") VALUES (?");
+	sqlite3_str_appendall(sql, ")");
+	char *text = sqlite3_str_finish(sql);
+	int r = text ? sqlite3_prepare_v3(f->db, text, -1, SQLITE_PREPARE_PERSISTENT, &f->insert,
+					  NULL)
+		     : SQLITE_NOMEM;
+	sqlite3_free(text);
 	return r == SQLITE_OK ? 0 : failed(f, r, why);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
-/* After a full disk SQLite leaves it to the next who opens the database to roll back: that is us.
- */
+/* After a full disk, SQLite leaves the rollback to whoever opens the database next: do it here. */
 static void roll_back(const char *path)
 {
 	sqlite3 *db = NULL;
@@ -166,22 +139,21 @@ static void roll_back(const char *path)
 	sqlite3_close_v2(db);
 }
 
-static void abandon(struct table_file *f)
+static void release(struct table_file *t)
 {
-	if (!f)
-		return;
+	struct sqlite_file *f = (struct sqlite_file *)t;
+
 	sqlite3_finalize(f->insert);
 	sqlite3_close_v2(f->db);
-	if (!f->committed)
+	if (f->db && !f->committed)
 		roll_back(f->path);
 	strbuf_release(&f->text);
 	free(f->path);
 	free(f->table);
 	free(f->key);
-	free(f);
 }
 
-static int begin(struct table_file *f, const struct table_options *o, struct strbuf *why)
+static int begin(struct sqlite_file *f, const struct table_options *o, struct strbuf *why)
 {
 	int r = sqlite3_open_v2(f->path, &f->db,
 				SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -200,39 +172,29 @@ static int begin(struct table_file *f, const struct table_options *o, struct str
 	return r < 0 ? r : prepare_insert(f, why);
 }
 
-static int db_open(struct table_file **ret, const char *path, const struct table_column *columns,
-		   size_t count, const struct table_options *o, struct strbuf *why)
+static int open_table(struct table_file *t, const char *path, const struct table_options *o,
+		      struct strbuf *why)
 {
-	int r = table_refuse_codec(o, "SQLite", why);
+	struct sqlite_file *f = (struct sqlite_file *)t;
 
-	if (r < 0)
-		return r;
-	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->path = xstrdup(path);
 	f->table = xstrdup(o->table);
 	f->key = o->key && o->key_text ? xstrdup(o->key) : NULL;
-	f->columns = columns;
-	f->count = count;
 	f->text = (struct strbuf)STRBUF_INIT;
-	r = begin(f, o, why);
-	if (r < 0)
-		abandon(f);
-	else
-		*ret = f;
-	return r;
+	return begin(f, o, why);
 }
 
-static void bind_value(struct table_file *f, const struct table_values *v, size_t c, size_t row)
+static void bind_value(struct sqlite_file *f, const struct table_values *v, size_t c, size_t row)
 {
 	int i = (int)c + 1;
 
 	if (v->absent && v->absent[row]) {
 		sqlite3_bind_null(f->insert, i);
-	} else if (f->columns[c].type == TABLE_INT) {
+	} else if (f->file.columns[c].type == TABLE_INT) {
 		sqlite3_bind_int64(f->insert, i, v->ints[row]);
-	} else if (f->columns[c].type == TABLE_REAL) {
+	} else if (f->file.columns[c].type == TABLE_REAL) {
 		sqlite3_bind_double(f->insert, i, v->reals[row]);
-	} else if (f->columns[c].type == TABLE_TIME) {
+	} else if (f->file.columns[c].type == TABLE_TIME) {
 		strbuf_reset(&f->text);
 		table_add_time(&f->text, v->ints[row]);
 		sqlite3_bind_text64(f->insert, i, f->text.buf, f->text.len, SQLITE_TRANSIENT,
@@ -249,10 +211,12 @@ static void bind_value(struct table_file *f, const struct table_values *v, size_
 	}
 }
 
-static int db_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *t, const struct table_batch *b, struct strbuf *why)
 {
+	struct sqlite_file *f = (struct sqlite_file *)t;
+
 	for (size_t row = 0; row < b->rows; row++) {
-		for (size_t c = 0; c < f->count; c++)
+		for (size_t c = 0; c < t->count; c++)
 			bind_value(f, &b->columns[c], c, row);
 		int r = sqlite3_step(f->insert);
 
@@ -263,46 +227,36 @@ static int db_write(struct table_file *f, const struct table_batch *b, struct st
 	return 0;
 }
 
-/* So that replacing a job needs no look at all others. */
-static int make_index(struct table_file *f, struct strbuf *why)
+/* With an index, replacing a job needs no scan of all others. */
+static int make_index(struct sqlite_file *f, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT, name = STRBUF_INIT;
-
 	if (!f->key)
 		return 0;
-	strbuf_addf(&name, "%s_%s", f->table, f->key);
-	strbuf_addstr(&sql, "CREATE INDEX IF NOT EXISTS ");
-	add_name(&sql, name.buf);
-	strbuf_addstr(&sql, " ON ");
-	add_name(&sql, f->table);
-	strbuf_addstr(&sql, " (");
-	add_name(&sql, f->key);
-	strbuf_addch(&sql, ')');
-	return execute(f, sql.buf, why);
+	return execute_made(
+		f,
+		sqlite3_mprintf("CREATE INDEX IF NOT EXISTS \"%w_%w\" ON \"%w\" (\"%w\")", f->table,
+				f->key, f->table, f->key),
+		why);
 }
 
-static int db_close(struct table_file *f, struct strbuf *why)
+static int end(struct table_file *t, struct strbuf *why)
 {
+	struct sqlite_file *f = (struct sqlite_file *)t;
 	int r = make_index(f, why);
 
 	if (r >= 0)
 		r = execute(f, "COMMIT", why);
 	f->committed = r >= 0;
-	abandon(f);
 	return r;
 }
 
 static const struct table_format functions = {
 	.name = "sqlite",
-	.open = db_open,
-	.write = db_write,
-	.close = db_close,
-	.abandon = abandon,
+	.size = sizeof(struct sqlite_file),
+	.open = open_table,
+	.write = write_batch,
+	.end = end,
+	.release = release,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "sqlite_table",
-	.library = "libsqlite3",
-	.functions = &functions,
-};
+PL_MODULE("sqlite_table", "libsqlite3", &functions);

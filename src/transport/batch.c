@@ -1,7 +1,11 @@
 /*
- * Building batches; see batch.h. The sample file inside is made by the writer of sample files, in
- * memory. Times of readings are boot time, and a pair of clock readings says what that is for
- * people: it is told with every batch, and again when somebody has set the clock meanwhile.
+ * Making and reading batches; see batch.h. The sample file inside is written in memory. Times of
+ * samples are boot time; each batch has a pair of clock values to convert it to wall-clock time,
+ * and another one when the clock was set meanwhile.
+ *
+ * Nothing that is read is trusted before its checksum was verified, nor just because of that: sizes
+ * are limited, names must be fit for messages and paths, and the content goes through the reader of
+ * sample files.
  */
 #include "transport/batch.h"
 
@@ -10,11 +14,10 @@
 
 #include "core/clock.h"
 #include "core/crc32c_bulk.h"
-#include "core/module.h"
 #include "transport/batch_internal.h"
 #include "plimsoll/record.h" /* little-endian words */
 
-/* Counters are coded well before they come here: higher levels take much longer for nothing. */
+/* The sample file is compact already: higher levels take much longer and gain nothing. */
 #define LEVEL 3
 #define CLOCK_STEP_NS 1000000 /* less than this is the clock's own drift */
 
@@ -52,7 +55,7 @@ unsigned batcher_source(struct batcher *b, const char *name, unsigned every, str
 	return sample_writer_source(b->w, name, every, set);
 }
 
-static void tell_clocks(struct batcher *b)
+static void add_clocks(struct batcher *b)
 {
 	uint64_t boottime = clock_boottime_ns();
 	int64_t realtime = clock_realtime_us() * 1000;
@@ -67,7 +70,7 @@ static void tell_clocks(struct batcher *b)
 void batcher_add(struct batcher *b, unsigned source, struct sample_set *set)
 {
 	if (b->clocks)
-		tell_clocks(b);
+		add_clocks(b);
 	sample_writer_add(b->w, source, set);
 	b->readings++;
 }
@@ -82,20 +85,14 @@ size_t batcher_size(const struct batcher *b)
 	return sample_writer_size(b->w);
 }
 
-static void put_u64(unsigned char *p, uint64_t v)
-{
-	pl_put_u32(p, (uint32_t)v);
-	pl_put_u32(p + 4, (uint32_t)(v >> 32));
-}
-
 static void add_header(struct strbuf *out, const struct batch_name *name, size_t whole)
 {
 	size_t n = strnlen(name->node, sizeof(name->node) - 1);
 	unsigned char h[BATCH_HEADER] = BATCH_MAGIC;
 
 	pl_put_u32(h + 8, (uint32_t)whole);
-	put_u64(h + 12, name->boot);
-	put_u64(h + 20, name->number);
+	pl_put_u64(h + 12, name->boot);
+	pl_put_u64(h + 20, name->number);
 	h[28] = (unsigned char)n;
 	strbuf_add(out, h, sizeof(h));
 	strbuf_add(out, name->node, n);
@@ -135,4 +132,82 @@ int batcher_take(struct batcher *b, const struct batch_name *name, struct strbuf
 	sample_writer_take(b->w, &whole);
 	b->readings = 0;
 	return batch_pack(name, whole.buf, whole.len, out);
+}
+
+/* ---- reading ---- */
+
+static int refuse(struct strbuf *why, const char *reason)
+{
+	return strbuf_fail(why, -EBADMSG, "%s", reason);
+}
+
+bool batch_node_is_good(const char *node, size_t n)
+{
+	if (!n || n > 255 || node[0] == '.')
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)node[i] <= ' ' || node[i] == 0x7f || node[i] == '/')
+			return false;
+	return true;
+}
+
+int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *why)
+{
+	const unsigned char *h = p;
+
+	if (n < BATCH_HEADER || memcmp(h, BATCH_MAGIC, 4) != 0)
+		return refuse(why, "not a batch");
+	if (n > BATCH_SIZE_MAX)
+		return refuse(why, "too large for a batch");
+	if (n - BATCH_HEADER < h[28])
+		return refuse(why, "truncated");
+	if (crc32c_bulk(0, h + 8, n - 8) != pl_get_u32(h + 4))
+		return refuse(why, "damaged: wrong checksum");
+	if (pl_get_u32(h + 8) > BATCH_WHOLE_MAX)
+		return refuse(why, "its uncompressed size is above the limit");
+	if (!batch_node_is_good((const char *)h + BATCH_HEADER, h[28]))
+		return refuse(why, "invalid node name");
+	if (!pl_get_u64(h + 20))
+		return refuse(why, "has no number");
+	*ret = (struct batch_name){.boot = pl_get_u64(h + 12), .number = pl_get_u64(h + 20)};
+	memcpy(ret->node, h + BATCH_HEADER, h[28]);
+	return 0;
+}
+
+int batch_open(struct sample_file *f, const void *p, size_t n, struct strbuf *why)
+{
+	const unsigned char *h = p;
+	struct batch_name name;
+	int r = batch_peek(p, n, &name, why);
+
+	*f = (struct sample_file){.fd = -1};
+	if (r < 0)
+		return r;
+	const struct zstd_functions *zstd = zstd_module(why);
+	if (!zstd)
+		return -ENOSYS;
+	size_t skip = BATCH_HEADER + h[28], size = pl_get_u32(h + 8);
+	/* a hostile size costs address space only: pages that are not written use no memory */
+	unsigned char *whole = xmalloc(size + 1);
+	if (!zstd->unpack(whole, size, h + skip, n - skip)) {
+		free(whole);
+		return refuse(why, "cannot be decompressed");
+	}
+	return sample_file_open_memory(f, whole, size, BATCH_STATE_MAX, why);
+}
+
+int batch_host(const void *p, size_t n, char ret[256], struct strbuf *why)
+{
+	struct sample_file f;
+	int r = batch_open(&f, p, n, why);
+
+	if (r < 0)
+		return r;
+	const char *host = sample_file_next(&f) == SAMPLE_HEAD ? f.head.host : NULL;
+	if (host && batch_node_is_good(host, strlen(host)))
+		memcpy(ret, host, strlen(host) + 1);
+	else
+		r = refuse(why, "invalid host name in its samples");
+	sample_file_close(&f);
+	return r;
 }

@@ -1,9 +1,5 @@
-/*
- * What maker and reader of batches share: the layout of docs/delivery.md in numbers. Private to
- * batch*.c and their tests.
- */
-#ifndef PL_TRANSPORT_BATCH_INTERNAL_H
-#define PL_TRANSPORT_BATCH_INTERNAL_H
+/* The layout of batches, see docs/delivery.md. Private to batch.c and its tests. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +7,7 @@
 #include "codecs/zstd.h"
 
 #define BATCH_MAGIC "PLB1"
-/* magic, check sum of what follows it, size unpacked, boot, number, length of the node's name */
+/* magic, checksum of what follows, uncompressed size, boot, number, length of the node name */
 #define BATCH_HEADER 29
-/* What the sources of an opened batch may hold in memory. */
+/* Most memory for the sources of an opened batch. */
 #define BATCH_STATE_MAX ((uint64_t)64 << 20)
-
-#endif

@@ -3,39 +3,18 @@
 
 #include <string.h>
 
-#include "core/crc32c.h"
-
-static size_t slot_of(const struct sequences *s, const char *node, uint64_t boot)
+static uint64_t hash_of(const char *node, uint64_t boot)
 {
-	uint64_t hash = crc32c(crc32c(0, node, strlen(node)), &boot, sizeof(boot));
-
-	return (size_t)(hash * 0x9e3779b97f4a7c15ull >> 20) & (s->index_cap - 1);
-}
-
-static void rebuild(struct sequences *s, size_t cap)
-{
-	if (cap != s->index_cap) {
-		free(s->index);
-		s->index = xcalloc(cap, sizeof(*s->index));
-		s->index_cap = cap;
-	} else {
-		memset(s->index, 0, cap * sizeof(*s->index));
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		size_t at = slot_of(s, s->list[i].node, s->list[i].boot);
-
-		while (s->index[at])
-			at = (at + 1) & (s->index_cap - 1);
-		s->index[at] = (uint32_t)i + 1;
-	}
+	return hash_more(hash_number(boot), node, strlen(node));
 }
 
 struct sequence *sequence_find(struct sequences *s, const char *node, uint64_t boot)
 {
-	if (!s->index_cap)
-		return NULL;
-	for (size_t at = slot_of(s, node, boot); s->index[at]; at = (at + 1) & (s->index_cap - 1)) {
-		struct sequence *q = &s->list[s->index[at] - 1];
+	uint64_t hash = hash_of(node, boot);
+
+	for (struct hash_slot *h = hash_map_first(&s->index, hash); h;
+	     h = hash_map_next(&s->index, h)) {
+		struct sequence *q = &s->list[h->value];
 
 		if (q->boot == boot && !strcmp(q->node, node)) {
 			q->used = ++s->uses;
@@ -51,7 +30,7 @@ static void free_sequence(struct sequence *q)
 	free(q->beyond);
 }
 
-/* Those of an owner together, the last used last. */
+/* Groups sequences by owner, the last used last. */
 static int by_owner(const void *a, const void *b)
 {
 	const struct sequence *x = a, *y = b;
@@ -61,7 +40,7 @@ static int by_owner(const void *a, const void *b)
 	return x->used < y->used ? -1 : x->used > y->used ? 1 : 0;
 }
 
-/* How many stay when nobody has more than this. */
+/* How many stay if each owner keeps at most this many. */
 static size_t left_with(const struct sequences *s, size_t each)
 {
 	size_t left = 0, nth = 0;
@@ -73,8 +52,8 @@ static size_t left_with(const struct sequences *s, size_t each)
 	return left;
 }
 
-/* The last used ones of each, so many. What is taken and not synced yet stays as well, or it would
- * be taken again. */
+/* Keeps the last used ones of each owner. What was received and is not synced yet stays as well, or
+ * it would be stored twice. */
 static void keep_of_each(struct sequences *s, size_t each)
 {
 	size_t to = s->count, nth = 0;
@@ -94,7 +73,7 @@ static void keep_of_each(struct sequences *s, size_t each)
 	memmove(s->list, s->list + to, s->count * sizeof(*s->list));
 }
 
-/* A tenth of them goes: of those who have most, so that all who have less keep what they have. */
+/* Drops a tenth of them, from the owners with the most: all others keep what they have. */
 static void forget_oldest(struct sequences *s)
 {
 	size_t low = 0, high = s->count;
@@ -109,7 +88,9 @@ static void forget_oldest(struct sequences *s)
 			high = middle - 1;
 	}
 	keep_of_each(s, low);
-	rebuild(s, s->index_cap);
+	hash_map_clear(&s->index);
+	for (size_t i = 0; i < s->count; i++)
+		hash_map_add(&s->index, hash_of(s->list[i].node, s->list[i].boot), i);
 }
 
 struct sequence *sequence_of(struct sequences *s, const char *node, uint64_t boot)
@@ -123,15 +104,7 @@ struct sequence *sequence_of(struct sequences *s, const char *node, uint64_t boo
 	GROW(s->list, s->count, s->cap);
 	s->list[s->count++] =
 		(struct sequence){.node = xstrdup(node), .boot = boot, .used = ++s->uses};
-	if (s->count * 2 > s->index_cap) {
-		rebuild(s, s->index_cap ? s->index_cap * 2 : 64);
-	} else {
-		size_t at = slot_of(s, node, boot);
-
-		while (s->index[at])
-			at = (at + 1) & (s->index_cap - 1);
-		s->index[at] = (uint32_t)s->count;
-	}
+	hash_map_add(&s->index, hash_of(node, boot), s->count - 1);
 	return &s->list[s->count - 1];
 }
 
@@ -155,14 +128,13 @@ void sequences_clear(struct sequences *s)
 {
 	while (s->count)
 		free_sequence(&s->list[--s->count]);
-	if (s->index_cap)
-		memset(s->index, 0, s->index_cap * sizeof(*s->index));
+	hash_map_clear(&s->index);
 }
 
 void sequences_release(struct sequences *s)
 {
 	sequences_clear(s);
 	free(s->list);
-	free(s->index);
+	hash_map_release(&s->index);
 	*s = (struct sequences){0};
 }

@@ -1,6 +1,5 @@
-/* Byte strings on their way from one thread to another, in order and bounded. */
-#ifndef PL_TRANSPORT_BYTE_QUEUE_H
-#define PL_TRANSPORT_BYTE_QUEUE_H
+/* A bounded queue of byte strings from one thread to another. */
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -21,13 +20,10 @@ struct byte_queue {
 
 void byte_queue_init(struct byte_queue *q, size_t limit);
 void byte_queue_release(struct byte_queue *q);
-/* Copies it behind the others; false when that would be more than the limit (but one always fits).
- */
+/* Appends a copy; false: that would exceed the limit (an empty queue takes any). */
 bool byte_queue_put(struct byte_queue *q, const void *p, size_t n);
-/* The one with this many before it; NULL when there is none. For the thread that takes alone. */
+/* The item with this many before it; NULL: none. For the consuming thread only. */
 struct byte_queue_item *byte_queue_peek(struct byte_queue *q, size_t skip);
-/* The first, which is the caller's from now on. */
+/* Removes the first; the caller frees it. */
 struct byte_queue_item *byte_queue_take(struct byte_queue *q);
 void byte_queue_size(struct byte_queue *q, size_t *ret_count, size_t *ret_bytes);
-
-#endif

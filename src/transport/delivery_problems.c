@@ -13,12 +13,12 @@ void delivery_problem_is(struct delivery_problems *t, enum delivery_problem kind
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(t->text[kind], TROUBLE_TEXT, fmt, ap);
+	vsnprintf(t->text[kind], PROBLEM_TEXT, fmt, ap);
 	va_end(ap);
-	if (!begins || (t->said_ns[kind] && now - t->said_ns[kind] < AGAIN_NS))
+	if (!begins || (t->reported_ns[kind] && now - t->reported_ns[kind] < AGAIN_NS))
 		return;
-	t->said_ns[kind] = now;
-	t->told[kind] = true;
+	t->reported_ns[kind] = now;
+	t->reported[kind] = true;
 	if (t->say)
 		t->say(t->user, false, t->text[kind]);
 }
@@ -27,8 +27,8 @@ void delivery_problem_over(struct delivery_problems *t, enum delivery_problem ki
 {
 	if (!t->text[kind][0])
 		return;
-	if (t->told[kind] && t->say)
+	if (t->reported[kind] && t->say)
 		t->say(t->user, true, t->text[kind]);
-	t->told[kind] = false;
+	t->reported[kind] = false;
 	t->text[kind][0] = 0;
 }

@@ -42,14 +42,12 @@ static int read_keys(const char *path, struct strbuf *text, struct strbuf *why)
 
 	if (r < 0)
 		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-r));
-	else if (memchr(text->buf, 0, text->len)) {
-		strbuf_addf(why, "'%s' is no file of keys", path);
-		r = -EBADMSG;
-	}
+	else if (memchr(text->buf, 0, text->len))
+		r = strbuf_fail(why, -EBADMSG, "'%s' is not a key file", path);
 	return r;
 }
 
-/* The value of a line `name = "..."`; false when there is none that is a key. */
+/* The key of a line `name = "..."`; false: there is none. */
 static bool find_key(const char *text, const char *name, char ret[41])
 {
 	size_t n = strlen(name);
@@ -82,14 +80,13 @@ int keyring_own(struct keyring *k, const char *path, struct strbuf *why)
 	if (r < 0)
 		return r;
 	if (stat(path, &st) == 0 && st.st_mode & 077) {
-		strbuf_addf(why, "'%s' can be read by others: chmod 600 it, or make new keys",
-			    path);
-		r = -EPERM;
+		r = strbuf_fail(why, -EPERM,
+				"'%s' is readable by others: run chmod 600 on it, or make new keys",
+				path);
 	} else if (!find_key(text.buf, "public", k->public) ||
-		   !find_key(text.buf, "secret", k->secret)) {
-		strbuf_addf(why, "'%s' has no pair of keys: make one with plimsoll keys new", path);
-		r = -EBADMSG;
-	}
+		   !find_key(text.buf, "secret", k->secret))
+		r = strbuf_fail(why, -EBADMSG,
+				"'%s' has no key pair: make one with plimsoll keys new", path);
 	explicit_bzero(text.buf, text.len);
 	if (r < 0)
 		k->public[0] = k->secret[0] = 0;
@@ -133,7 +130,7 @@ const struct revoked_key *keyring_revoked(const struct keyring *k, const char *k
 	return NULL;
 }
 
-/* "# revoked TIME KEY NAME"; any other comment says nothing to us. */
+/* "# revoked TIME KEY NAME"; other comments are ignored. */
 static void take_comment(struct keyring *k, const char *line, size_t n)
 {
 	static const char begin[] = "# revoked ";
@@ -152,44 +149,31 @@ static void take_comment(struct keyring *k, const char *line, size_t n)
 /* One line of an allow file: a key and a name. */
 static bool take_line(struct keyring *k, const char *line, size_t n)
 {
-	char key[41] = "";
+	_cleanup_free_ char *text = xstrndup(line, n);
+	char *save = NULL;
+	const char *key = strtok_r(text, " \t\r", &save), *name = strtok_r(NULL, " \t\r", &save);
+	const char *more = strtok_r(NULL, " \t\r", &save);
 
-	while (n && strchr(" \t\r", line[n - 1]))
-		n--;
-	while (n && strchr(" \t", *line)) {
-		line++;
-		n--;
-	}
-	size_t size = 0;
-	while (size < n && !strchr(" \t", line[size]))
-		size++;
-	if (size == 40)
-		memcpy(key, line, 40);
-	/* keys may begin with the sign that comments begin with */
-	if (n && *line == '#' && !key_is_good(key))
-		take_comment(k, line, n);
-	if (!n || (*line == '#' && !key_is_good(key)))
+	if (!key)
 		return true;
-	if (size != 40)
-		return false;
-	line += 40;
-	n -= 40;
-	while (n && strchr(" \t", *line)) {
-		line++;
-		n--;
+	/* a key may begin with '#', too */
+	if (*key == '#' && !key_is_good(key)) {
+		size_t blanks = strspn(line, " \t");
+
+		take_comment(k, line + blanks, n - blanks);
+		return true;
 	}
-	if (!key_is_good(key) || n > 255 || memchr(line, ' ', n) || memchr(line, '\t', n))
+	if (!key_is_good(key) || more || (name && strlen(name) > 255))
 		return false;
-	char *name = n ? xstrndup(line, n) : xstrdup("*");
+	name = name ? name : "*";
 	ssize_t at = k->apart ? -1 : place_of(k, key);
 	if (at < 0) {
-		add_key(k, xstrdup(key), name);
+		add_key(k, xstrdup(key), xstrdup(name));
 		return true;
 	}
-	/* the same key for one more name */
+	/* the same key for another name */
 	char *both = xasprintf("%s %s", k->names[at], name);
 	free(k->names[at]);
-	free(name);
 	k->names[at] = both;
 	return true;
 }
@@ -205,13 +189,12 @@ int keyring_allow(struct keyring *k, const char *path, struct strbuf *why)
 	for (const char *p = text.buf; *p; line++) {
 		size_t n = strcspn(p, "\n");
 
-		if (!take_line(k, p, n)) {
-			strbuf_addf(why,
-				    "%s:%u is no public key of 40 characters with the name of a "
-				    "node behind it",
-				    path, line);
-			return -EBADMSG;
-		}
+		if (!take_line(k, p, n))
+			return strbuf_fail(
+				why, -EBADMSG,
+				"%s:%u: expected a public key of 40 characters and the name "
+				"of a node",
+				path, line);
 		p += n + (p[n] == '\n');
 	}
 	return 0;
@@ -233,7 +216,7 @@ int keyring_renew(struct keyring *k, const char *path, struct keyring *before, s
 		ssize_t at = place_of(&said, k->allowed[i]);
 
 		add_key(&now, xstrdup(k->allowed[i]), at < 0 ? NULL : xstrdup(said.names[at]));
-		/* one that was taken out of the file by hand is known from before */
+		/* removed from the file by hand: its name is known from before */
 		if (at < 0 && k->names[i] && !keyring_revoked(&said, k->allowed[i]))
 			add_revoked(&said, k->allowed[i], k->names[i], "");
 	}
@@ -263,15 +246,18 @@ int keyring_server(struct keyring *k, const char *key_or_path, struct strbuf *wh
 		memcpy(k->server, key_or_path, sizeof(k->server));
 		return 0;
 	}
-	int r = read_keys(key_or_path, &text, why);
-	if (r < 0)
-		return r;
-	if (find_key(text.buf, "public", k->server))
-		return 0;
+	int missing = access(key_or_path, F_OK) == 0 ? 0 : errno;
+	if (!missing) {
+		int r = read_keys(key_or_path, &text, why);
+		if (r < 0)
+			return r;
+		if (find_key(text.buf, "public", k->server))
+			return 0;
+	}
 	k->server[0] = 0;
-	strbuf_addf(why, "'%s' is neither a public key of 40 characters nor a file with one",
-		    key_or_path);
-	return -EBADMSG;
+	return strbuf_fail(why, -EBADMSG,
+			   "'%s' is neither a public key (40 characters) nor a key file%s%s",
+			   key_or_path, missing ? ": " : "", missing ? strerror(missing) : "");
 }
 
 void keyring_use(const struct keyring *k, struct link_keys *ret)

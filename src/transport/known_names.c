@@ -7,7 +7,7 @@
 #include "samples/row_layout.h"
 #include "sources/source.h"
 
-#define SAMPLER "sampler" /* what the sampler says of itself */
+#define SAMPLER "sampler" /* the source of the sampler's own metrics */
 
 static const struct sample_metric *metrics_of(const char *source, size_t *ret)
 {

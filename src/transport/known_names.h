@@ -1,21 +1,17 @@
 /*
- * Names that this program gives itself: sources of nodes, tables of fixed rows, and their metrics.
- * Sinks take them from anybody; any other name is some node's own, and has to share the room for
- * such.
+ * Names that this program defines: sources of nodes, fixed-row tables, and their metrics. Sinks
+ * accept them from any node; all other names share a limited number of places.
  */
-#ifndef PL_TRANSPORT_KNOWN_NAMES_H
-#define PL_TRANSPORT_KNOWN_NAMES_H
+#pragma once
 
 #include "samples/sample.h"
 
 bool known_source(const char *name);
-/* The metric as we have it; NULL: it is none of ours, or its source knows it only once it is open
- * (events of counters). */
+/* Our definition of a metric; NULL: it is not ours, or its source knows it only when open (hardware
+ * events). */
 const struct sample_metric *known_metric(const char *source, const char *name);
-/* Are these all the metrics of one of our sources, as it has them? */
+/* Are these exactly the metrics of one of our sources? */
 bool known_set(const char *source, const struct sample_metric *list, size_t count);
-/* Calls for each of them. */
+/* Calls each() for every known metric. */
 void known_metrics(void (*each)(void *user, const char *source, const struct sample_metric *m),
 		   void *user);
-
-#endif

@@ -1,4 +1,4 @@
-/* The way to the module "zmq"; see link.h. */
+/* Loads the module "zmq" and calls its functions; see link.h. */
 #include "transport/link.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include "core/module.h"
 #include "transport/zmq/link_module.h"
 
-/* A link exists only once the module does. */
+/* Set before the first link exists. */
 static _Atomic(const struct link_functions *) loaded;
 
 static const struct link_functions *zmq(void)
@@ -85,23 +85,22 @@ uint64_t link_closed(struct link *l, struct strbuf *who)
 	return zmq()->closed(l, who);
 }
 
-static void say_each(char *lines, const char *before, const char *behind)
+static void log_each(char *lines, const char *before, const char *after)
 {
 	char *save = NULL;
 
 	for (char *w = strtok_r(lines, "\n", &save); w; w = strtok_r(NULL, "\n", &save))
-		log_warn("%s%s%s", before, w, behind);
+		log_warn("%s%s%s", before, w, after);
 }
 
-void link_say_refused(struct link *l, uint64_t *ret_refused, uint64_t *ret_closed)
+void link_log_refused(struct link *l, uint64_t *ret_refused, uint64_t *ret_closed)
 {
 	_cleanup_strbuf_ struct strbuf refused = STRBUF_INIT, closed = STRBUF_INIT;
 
 	*ret_refused = link_refused(l, &refused);
 	*ret_closed = link_closed(l, &closed);
-	say_each(refused.buf, "refused a call from ", "");
-	say_each(closed.buf, "closed a connection from ",
-		 "; others like it will be without a word");
+	log_each(refused.buf, "refused a connection from ", "");
+	log_each(closed.buf, "closed a connection from ", "; further ones are not logged");
 }
 
 int link_allow(struct link *l, const struct link_keys *keys, struct strbuf *why)

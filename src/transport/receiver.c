@@ -1,15 +1,14 @@
 /*
- * Reception; see receiver.h. One thread takes messages until there are none, or a group is full, or
- * its oldest has waited long enough; then one sync for all, then the answers. A batch is taken only
- * when the one before it was: so the last number of each (node, boot) says all that there is to
- * know, and what comes twice is dropped by it.
+ * The receiver; see receiver.h. One thread takes messages until there are none, a group is full, or
+ * its oldest message has waited long enough; then it syncs once for all, then it answers. A batch
+ * is accepted only after the one before it, so the last number of each (node, boot) is all there is
+ * to know, and duplicates are recognised by it.
  */
 #include "transport/receiver.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -19,6 +18,7 @@
 #include "core/crc32c_bulk.h"
 #include "core/files/fs.h"
 #include "core/log.h"
+#include "core/system/thread.h"
 #include "core/text/text.h"
 #include "transport/batch.h"
 #include "transport/keyring.h"
@@ -30,23 +30,22 @@
 #define GROUP_MAX 1024
 #define PLACES (2 * GROUP_MAX)
 #define GROUP_BYTES ((size_t)8 << 20)
-#define HIGH_WATER 16 /* a peer may make us hold so many batches */
+#define HIGH_WATER 16 /* batches that we hold for a peer */
 #define HANDLE_MAX 256
-#define SAID_MAX 256
+#define LOGGED_MAX 256
 #define CHECKPOINT_ENTRIES 4096
 #define CHECKPOINT_NS (2000 * MS)
 #define REFUSED_EVERY (1000 * MS)
 
-/* A batch that is taken and not yet in the log. */
+/* A batch that was accepted and is not yet in the log. */
 struct taken {
 	char handle[HANDLE_MAX];
 	size_t handle_size;
 	struct batch_name name;
 	uint64_t pass;
-	char *data; /* NULL: it was in the log before, its acknowledgement waits for those before it
-		     */
+	char *data; /* NULL: it is in the log already, and waits for those before it */
 	size_t size;
-	uint64_t gap; /* numbers before it that never came: its node had dropped them */
+	uint64_t gap; /* missing numbers before it: its node has dropped them */
 };
 
 struct receive {
@@ -66,7 +65,7 @@ struct receive {
 	struct sequences known;
 	struct sending_nodes senders;
 	struct receiver_counts c;
-	uint64_t durable_next; /* what is known covers the log below this number */
+	uint64_t durable_next; /* known covers the log below this number */
 
 	/* under trimming */
 	uint64_t checkpoint; /* number that the last one covers */
@@ -76,31 +75,31 @@ struct receive {
 	struct taken *group;
 	size_t group_count, group_bytes;
 	uint64_t group_since;
-	bool full;             /* the log does not take more */
-	uint64_t full_said_ns; /* when that was said last; 0: not yet, or taken back */
-	char *said[SAID_MAX];
-	size_t said_count;
+	bool full;                /* the log could not be written */
+	uint64_t full_logged_ns;  /* when that was logged; 0: not since the log works */
+	char *logged[LOGGED_MAX]; /* peers of invalid messages */
+	size_t logged_count;
 	uint64_t refused_at;
 };
 
-/* Says something about a peer, once. */
-static void say_once(struct receive *r, const char *what)
+/* Logs the first invalid message of a peer. */
+static void log_once(struct receive *r, const char *what)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, peer = STRBUF_INIT;
 
 	link_peer(r->link, &peer);
 	text_add_printable(&line, peer.buf, peer.len);
-	for (size_t i = 0; i < r->said_count; i++)
-		if (!strcmp(r->said[i], line.buf))
+	for (size_t i = 0; i < r->logged_count; i++)
+		if (!strcmp(r->logged[i], line.buf))
 			return;
-	if (r->said_count == SAID_MAX)
+	if (r->logged_count == LOGGED_MAX)
 		return;
-	log_warn("%s sent what %s; dropped, and so will be what else is like it", line.buf, what);
-	r->said[r->said_count++] = strbuf_take(&line);
+	log_warn("dropped an invalid batch from %s: %s; further ones are not logged", line.buf,
+		 what);
+	r->logged[r->logged_count++] = strbuf_take(&line);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------
- */
+/* ---- groups ---- */
 
 static bool same_sequence(const struct taken *a, const struct taken *b)
 {
@@ -115,10 +114,10 @@ static size_t home_of(const struct taken *t)
 	return crc32c_bulk(sum, &t->name.boot, sizeof(t->name.boot)) & (PLACES - 1);
 }
 
-/* An acknowledgement is for all before it, too: only the last of each sequence gets one. */
+/* An acknowledgement covers all batches before it: only the last of each sequence gets one. */
 static void acknowledge(struct receive *r, size_t count)
 {
-	uint16_t places[PLACES] = {0}; /* of the last ones plus one; 0: free */
+	uint16_t places[PLACES] = {0}; /* hash table of index plus one; 0: free */
 	bool last[GROUP_MAX] = {false};
 
 	for (size_t i = count; i--;) {
@@ -149,7 +148,7 @@ static void count_sender(struct receive *r, const struct taken *t, int64_t now_u
 	s->dropped += t->gap;
 }
 
-/* These are in the log for good. */
+/* These are in the log and synced. */
 static void keep(struct receive *r, size_t count)
 {
 	int64_t now = clock_realtime_us();
@@ -168,7 +167,7 @@ static void keep(struct receive *r, size_t count)
 	acknowledge(r, count);
 }
 
-/* Those from here on are not: what was taken is what it was before. */
+/* Those from here on are not: forgets that they were accepted. */
 static void give_up(struct receive *r, size_t from, const char *reason)
 {
 	for (size_t i = from; i < r->group_count; i++) {
@@ -182,24 +181,23 @@ static void give_up(struct receive *r, size_t from, const char *reason)
 	}
 }
 
-/* A small batch may find room where a larger one did not: said once a minute at most, and taken
- * back only then. */
-static void book_full(struct receive *r, int error)
+/* A small batch may fit where a larger one did not, so this is logged at most once a minute. */
+static void note_full(struct receive *r, int error)
 {
 	uint64_t now = clock_boottime_ns();
-	bool lately = r->full_said_ns && now - r->full_said_ns < 60000000000ull;
+	bool lately = r->full_logged_ns && now - r->full_logged_ns < 60000000000ull;
 
 	if (!r->full && error < 0 && !lately) {
-		log_error("the log takes no more: %s; nodes keep their batches", strerror(-error));
-		r->full_said_ns = now;
-	} else if (error == 0 && r->full_said_ns && !lately) {
-		log_warn("the log takes batches again");
-		r->full_said_ns = 0;
+		log_error("cannot write the log: %s; nodes keep their batches", strerror(-error));
+		r->full_logged_ns = now;
+	} else if (error == 0 && r->full_logged_ns && !lately) {
+		log_warn("the log can be written again");
+		r->full_logged_ns = 0;
 	}
 	r->full = error < 0;
 }
 
-/* The group goes into the log. Where not all of it got there, it is those up to one of them. */
+/* Appends the group to the log; *ret_kept: how many of it, from the first, were written. */
 static int append_group(struct receive *r, size_t *ret_kept)
 {
 	_cleanup_free_ struct commit_log_part *parts = xcalloc(r->group_count, sizeof(*parts));
@@ -230,16 +228,16 @@ static void commit(struct receive *r)
 		give_up(r, kept, strerror(-error));
 	r->durable_next = commit_log_synced_next(r->log);
 	pthread_mutex_unlock(&r->lock);
-	book_full(r, error);
+	note_full(r, error);
 	while (r->group_count)
 		free(r->group[--r->group_count].data);
 	r->group_bytes = 0;
 }
 
-/* ---- messages ----------------------------------------------------------------------------------
- */
+/* ---- messages ---- */
 
-/* The pattern of nodes that the sender of the last message may send for; NULL: none any more. */
+/* The pattern of nodes that the peer of the last message may send for; NULL: its key was revoked.
+ */
 static const char *allowed_for(const struct receive *r)
 {
 	int key = link_peer_key(r->link);
@@ -249,7 +247,7 @@ static const char *allowed_for(const struct receive *r)
 	return (size_t)key < r->name_count ? r->names[key] : NULL;
 }
 
-/* Into the group: answered when it is in the log. One that is there already has no batch. */
+/* Adds to the group; it is answered when it is in the log. batch NULL: it is there already. */
 static void add_taken(struct receive *r, const struct link_part *handle, uint64_t pass,
 		      const struct batch_name *name, const struct link_part *batch,
 		      struct sequence *q)
@@ -273,7 +271,7 @@ static void refuse(struct receive *r, const struct link_part *handle, const stru
 		   uint64_t pass, enum nack_reason code, const char *why)
 {
 	r->c.bad++;
-	say_once(r, why);
+	log_once(r, why);
 	receive_send_nack(r->link, handle, name, pass, code, why);
 }
 
@@ -281,27 +279,26 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		       const struct link_part *words, const struct link_part *batch)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	uint64_t pass = get_word(words->data), before = get_word((const char *)words->data + 8);
+	uint64_t pass = pl_get_u64(words->data), before = pl_get_u64((const char *)words->data + 8);
 	struct batch_name name;
 
 	if (batch_peek(batch->data, batch->size, &name, &why) < 0) {
 		r->c.bad++;
-		say_once(r, why.buf);
+		log_once(r, why.buf);
 		return;
 	}
 	const char *pattern = allowed_for(r);
 	if (!pattern) {
-		/* its node keeps what it has, in case that was a mistake */
+		/* its node keeps its batches, in case that was a mistake */
 		r->c.withdrawn++;
-		strbuf_addf(&why, "is of node '%s', and has a key that is not allowed any more",
-			    name.node);
-		say_once(r, why.buf);
+		strbuf_addf(&why, "its key was revoked (node '%s')", name.node);
+		log_once(r, why.buf);
 		receive_send_nack(r->link, handle, &name, pass, NACK_WITHDRAWN,
-				  "has a key that is not allowed any more");
+				  "the key was revoked");
 		return;
 	}
 	if (!keyring_names_match(pattern, name.node)) {
-		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
+		strbuf_addf(&why, "its key is not allowed for node '%s'", name.node);
 		refuse(r, handle, &name, pass, NACK_NOT_ALLOWED, why.buf);
 		return;
 	}
@@ -310,7 +307,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		q->owner = link_peer_number(r->link);
 	if (name.number <= q->last) {
 		r->c.duplicates++;
-		/* what is in the group is acknowledged with it */
+		/* those in the group are acknowledged with it */
 		if (name.number <= q->durable)
 			receive_send_ack(r->link, handle, name.node, name.boot, q->durable);
 		return;
@@ -323,7 +320,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	if (before > q->last) {
 		r->c.early++;
 		receive_send_nack(r->link, handle, &name, pass, NACK_EARLY,
-				  "those before it are missing");
+				  "batches before it are missing");
 		return;
 	}
 	int e = receiver_check_batch(batch->data, batch->size, pattern, &why);
@@ -351,12 +348,11 @@ static void take_message(struct receive *r, const struct link_part *parts, size_
 			       2);
 	} else {
 		r->c.bad++;
-		say_once(r, "is no message of this protocol");
+		log_once(r, "not a message of this protocol");
 	}
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
 static void say_refused(struct receive *r, uint64_t now)
 {
@@ -364,11 +360,11 @@ static void say_refused(struct receive *r, uint64_t now)
 		return;
 	r->refused_at = now + REFUSED_EVERY;
 	pthread_mutex_lock(&r->lock);
-	link_say_refused(r->link, &r->c.refused, &r->c.closed);
+	link_log_refused(r->link, &r->c.refused, &r->c.closed);
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Takes messages as long as there are any and the group has room. */
+/* Takes messages while there are any and the group has room. */
 static void take_messages(struct receive *r)
 {
 	struct link_part parts[LINK_PARTS_MAX];
@@ -389,7 +385,7 @@ static bool is_due(const struct receive *r, uint64_t now)
 				  now - r->group_since >= r->sync_ns);
 }
 
-/* Others append to the log as well: all that is in it by now is known. */
+/* Others append to the log as well: everything in it by now is known. */
 static void cover_others(struct receive *r)
 {
 	pthread_mutex_lock(&r->lock);
@@ -407,7 +403,7 @@ static void *work(void *user)
 		uint64_t now = clock_boottime_ns();
 		if (is_due(r, now)) {
 			commit(r);
-			continue; /* there may be more, and the descriptor tells only once */
+			continue; /* there may be more, and the descriptor is edge-triggered */
 		}
 		say_refused(r, now);
 		cover_others(r);
@@ -425,8 +421,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* ---- the checkpoint ----------------------------------------------------------------------------
- */
+/* ---- the checkpoint ---- */
 
 /* Under trimming. */
 static int make_checkpoint(struct receive *r)
@@ -449,22 +444,21 @@ void receiver_trim(struct receive *r, uint64_t number)
 	pthread_mutex_lock(&r->trimming);
 	bool due = number >= r->checkpoint + CHECKPOINT_ENTRIES ||
 		   clock_boottime_ns() - r->checkpoint_ns >= CHECKPOINT_NS;
-	/* without one that covers them, entries stay: on a full disk there is then nothing to do
-	 * but to wait, and what has been trimmed before makes room for it */
+	/* entries stay until a checkpoint covers them. On a full disk only waiting helps, and
+	 * earlier trims make room for the checkpoint */
 	if (number > r->checkpoint && due)
 		(void)make_checkpoint(r);
 	commit_log_trim(r->log, number < r->checkpoint ? number : r->checkpoint);
 	pthread_mutex_unlock(&r->trimming);
 }
 
-/* ---- for callers -------------------------------------------------------------------------------
- */
+/* ---- for callers ---- */
 
 static void free_receive(struct receive *r)
 {
 	link_close(r->link);
-	for (size_t i = 0; i < r->said_count; i++)
-		free(r->said[i]);
+	for (size_t i = 0; i < r->logged_count; i++)
+		free(r->logged[i]);
 	if (r->dir >= 0)
 		close(r->dir);
 	if (r->wake >= 0)
@@ -490,18 +484,17 @@ static int start(struct receive *r, const struct receiver_options *o, struct str
 		.message_max = BATCH_SIZE_MAX + 1024,
 		.connections_max = o->connections_max,
 		.high_water = HIGH_WATER,
-		/* a peer that passes on has many nodes: each answer of a group may be for it */
+		/* a collector that forwards has many nodes: all answers of a group may be for it */
 		.answers_high_water = 2 * GROUP_MAX,
 		.linger_ms = 500,
 	};
-	sigset_t all, before;
 	int e = batch_ready(why);
 
 	if (e == 0)
 		e = r->dir = fs_open_named(o->state, true, why);
 	if (e >= 0)
 		e = receiver_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
-	/* those that do not come back are to be seen as well */
+	/* nodes that do not come back must be visible as well */
 	for (size_t i = 0; e >= 0 && i < r->known.count; i++)
 		(void)sending_node_of(&r->senders, r->known.list[i].node);
 	if (e >= 0)
@@ -511,12 +504,9 @@ static int start(struct receive *r, const struct receiver_options *o, struct str
 	link_endpoint(r->link, &r->endpoint);
 	r->durable_next = commit_log_next_number(r->log);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	e = r->wake < 0 ? -errno : -pthread_create(&r->thread, NULL, work, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	e = r->wake < 0 ? -errno : thread_start(&r->thread, 0, work, r);
 	if (e < 0)
-		strbuf_addf(why, "cannot begin reception: %s", strerror(-e));
+		strbuf_addf(why, "cannot start the receiver: %s", strerror(-e));
 	return e;
 }
 
@@ -549,11 +539,11 @@ void receiver_stop(struct receive *r)
 	if (!r)
 		return;
 	if (write(r->wake, &one, sizeof(one)) < 0)
-		log_warn("cannot wake the reception: %s", strerror(errno));
+		log_warn("cannot wake the receiver: %s", strerror(errno));
 	pthread_join(r->thread, NULL);
 	pthread_mutex_lock(&r->trimming);
 	if (make_checkpoint(r) < 0)
-		log_warn("the checkpoint was not written; the next start reads more of the log");
+		log_warn("cannot write the checkpoint; the next start reads more of the log");
 	pthread_mutex_unlock(&r->trimming);
 	free_receive(r);
 }

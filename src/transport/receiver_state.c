@@ -1,11 +1,11 @@
 /*
- * The checkpoint: a text with the last number and the owner of each (node, boot), and a check sum
- * as its last line. Together with the log behind it this is what was acknowledged, exactly: a batch
- * is either below the point where the checkpoint was made, or in the log.
+ * The checkpoint: a text with the last number and the owner of each (node, boot), and a checksum in
+ * its last line. Together with the log after it this is exactly what was acknowledged: a batch is
+ * either below the point of the checkpoint, or in the log.
  *
- * Where entries of the log are missing (a power cut between writing and syncing may leave any of
- * them), nobody knows whose they were: a batch behind such a hole says nothing about those before
- * it. It is known by itself ("+" in the checkpoint), and what is sent again of the others is taken.
+ * If entries of the log are missing (a power cut between writing and syncing may lose any of them),
+ * nobody knows whose they were: a batch after such a hole says nothing about those before it. It is
+ * recorded by itself ("+" in the checkpoint), and the others are accepted when they are sent again.
  */
 #include "transport/receiver_state.h"
 
@@ -72,7 +72,7 @@ static bool take_line(struct sequences *s, const char *p, const char *end)
 	p = blank + 1;
 	if (!next_number(&p, end, 10, &boot) || *p++ != ' ' || !next_number(&p, end, 10, &number))
 		return false;
-	/* files of before have no owner */
+	/* older files have no owner */
 	if (end - p > 2 && p[1] >= '0' && p[1] <= '9' && (p++, !next_number(&p, end, 10, &owner)))
 		return false;
 	bool beyond = end - p == 3 && !memcmp(p, " +\n", 3);
@@ -125,7 +125,7 @@ int receiver_state_save(int dir, const struct strbuf *text)
 	return fs_replace_durable(dir, FILE_NAME, text->buf, text->len, 0600);
 }
 
-/* What the log holds from a number on. */
+/* Reads the log from a number on. */
 static int read_log(struct sequences *s, struct commit_log *log, uint64_t from)
 {
 	struct commit_log_reader *r = commit_log_read_from(log, from);
@@ -164,13 +164,11 @@ int receiver_state_load(struct sequences *s, struct commit_log *log, int dir, ui
 	uint64_t upto = 0;
 	int r = fs_read(dir, FILE_NAME, FILE_MAX, &text);
 
-	if (r < 0 && r != -ENOENT) {
-		strbuf_addf(why, "cannot read the checkpoint: %s", strerror(-r));
-		return r;
-	}
+	if (r < 0 && r != -ENOENT)
+		return strbuf_fail(why, r, "cannot read the checkpoint: %s", strerror(-r));
 	if (r == 0 && !receiver_state_parse(s, text.buf, text.len, commit_log_id(log), &upto)) {
-		log_warn("the checkpoint '" FILE_NAME "' is damaged: batches that were taken long "
-			 "ago may be taken once more");
+		log_warn("the checkpoint '" FILE_NAME "' is damaged: batches that were received "
+			 "long ago may be stored twice");
 		sequences_clear(s);
 	}
 	*ret_upto = upto;
@@ -187,6 +185,46 @@ int receiver_check_batch(const void *data, size_t size, const char *names, struc
 
 	if (e < 0 || keyring_names_match(names, host))
 		return e;
-	strbuf_addf(why, "has readings of '%s', which its key is not allowed for", host);
-	return -EBADMSG;
+	return strbuf_fail(why, -EBADMSG, "its key is not allowed for the samples of node '%s'",
+			   host);
+}
+
+/* ---- answers ---- */
+
+void receive_answer(struct link *link, const struct link_part *handle, const char *kind,
+		    const struct link_part *more, size_t count)
+{
+	struct link_part parts[LINK_PARTS_MAX] = {
+		*handle, {PROTOCOL_NAME, strlen(PROTOCOL_NAME)}, {kind, strlen(kind)}};
+
+	memcpy(parts + 3, more, count * sizeof(*more));
+	(void)link_send(link, parts, 3 + count);
+}
+
+void receive_send_ack(struct link *link, const struct link_part *handle, const char *node,
+		      uint64_t boot, uint64_t number)
+{
+	unsigned char words[16];
+
+	pl_put_u64(words, boot);
+	pl_put_u64(words + 8, number);
+	receive_answer(link, handle, KIND_ACK,
+		       (struct link_part[]){{words, sizeof(words)}, {node, strlen(node)}}, 2);
+}
+
+void receive_send_nack(struct link *link, const struct link_part *handle,
+		       const struct batch_name *name, uint64_t pass, enum nack_reason reason,
+		       const char *text)
+{
+	unsigned char words[32];
+
+	pl_put_u64(words, name->boot);
+	pl_put_u64(words + 8, name->number);
+	pl_put_u64(words + 16, pass);
+	pl_put_u64(words + 24, reason);
+	receive_answer(link, handle, KIND_NACK,
+		       (struct link_part[]){{words, sizeof(words)},
+					    {name->node, strlen(name->node)},
+					    {text, strlen(text)}},
+		       3);
 }

@@ -1,17 +1,16 @@
-/*
- * Delivery; see sender.h: the thread, and what callers ask of it. sender_send.c has what it sends
- * and hears.
+/* The sender; see sender.h: its thread, and the functions for callers. sender_send.c has the
+ * messages.
  */
 #include "transport/sender.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/system/thread.h"
 #include "transport/sender_internal.h"
 
 #define SPOOL_DEFAULT ((uint64_t)256 << 20)
@@ -20,39 +19,38 @@
 #define WINDOW_MAX 1024
 #define QUEUE_BYTES ((size_t)16 << 20)
 #define RESEND_MAX (60000 * MS)
-#define SILENT_NS (15000 * MS)    /* without an answer for so long, the collector is away */
-#define AWAY_SAID_NS (10000 * MS) /* and so long later it is said */
+#define SILENT_NS (15000 * MS)      /* without an answer the collector counts as away */
+#define AWAY_REPORT_NS (10000 * MS) /* and is reported this much later */
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
-/* What the keys have to do with it; true: they do not fit. */
+/* Reports problems with keys; true: keys do not match. */
 static bool check_keys(struct sender *d, enum link_state state, uint64_t now)
 {
-	struct delivery_problems *t = &d->troubles;
+	struct delivery_problems *t = &d->problems;
 	const char *wait = d->own_log ? "batches wait in the spool" : "batches wait in the log";
 
 	if (state == LINK_KEY_REFUSED)
 		delivery_problem_is(
-			t, TROUBLE_KEY, now,
-			"the collector at '%s' does not know our key: `plimsoll keys allow` "
-			"there lets it in; %s",
+			t, PROBLEM_KEY, now,
+			"the collector at '%s' does not know our key: run `plimsoll keys allow` "
+			"there; %s",
 			d->uri, wait);
 	else if (state == LINK_KEY_UNFIT)
 		delivery_problem_is(
-			t, TROUBLE_KEY, now,
-			"the collector at '%s' breaks off at the exchange of keys: the key of "
-			"--server-key is not its own, or it is no collector with keys; %s",
+			t, PROBLEM_KEY, now,
+			"the collector at '%s' ends the key exchange: --server-key is not its key, "
+			"or it runs without keys; %s",
 			d->uri, wait);
 	else if (state == LINK_KEYS_MISSING)
 		delivery_problem_is(
-			t, TROUBLE_KEY, now,
-			"one side has keys and the other has none: --keys and --server-key here, "
-			"--keys and --allow at the collector at '%s'; %s",
+			t, PROBLEM_KEY, now,
+			"one side has keys and the other has none: set --keys and --server-key "
+			"here, and --keys and --allow at the collector at '%s'; %s",
 			d->uri, wait);
 	else if (state == LINK_THERE)
-		delivery_problem_over(t, TROUBLE_KEY);
-	return t->text[TROUBLE_KEY][0];
+		delivery_problem_over(t, PROBLEM_KEY);
+	return t->text[PROBLEM_KEY][0];
 }
 
 static void check_connection(struct sender *d, uint64_t now)
@@ -74,12 +72,12 @@ static void check_connection(struct sender *d, uint64_t now)
 	else if (!d->c.away_since_ns)
 		d->c.away_since_ns = silent ? d->heard_ns : now;
 	if (!d->c.away_since_ns)
-		delivery_problem_over(&d->troubles, TROUBLE_AWAY);
-	else if (!d->c.key_refused && now - d->c.away_since_ns > AWAY_SAID_NS)
-		delivery_problem_is(&d->troubles, TROUBLE_AWAY, now,
+		delivery_problem_over(&d->problems, PROBLEM_AWAY);
+	else if (!d->c.key_refused && now - d->c.away_since_ns > AWAY_REPORT_NS)
+		delivery_problem_is(&d->problems, PROBLEM_AWAY, now,
 				    "the collector at '%s' does not answer; batches wait in the %s",
 				    d->uri, d->own_log ? "spool" : "log");
-	/* no answer: perhaps it was lost; twice as patient each time */
+	/* the answer may be lost: send again, with twice the time-out */
 	if (d->count && now - d->heard_ns > d->resend_ns) {
 		if (d->resend_ns < RESEND_MAX)
 			d->resend_ns *= 2;
@@ -87,24 +85,24 @@ static void check_connection(struct sender *d, uint64_t now)
 	}
 }
 
-/* Losses are said when there are the first of them; how many they are is kept up to date. */
+/* Reports the first loss, and keeps the number up to date. */
 static void check_losses(struct sender *d, uint64_t dropped, uint64_t now)
 {
 	if (dropped)
-		delivery_problem_is(&d->troubles, TROUBLE_DROPPED, now,
-				    "%llu %s dropped since the start for want of room in the spool "
-				    "'%s', the oldest first",
-				    (unsigned long long)dropped,
-				    plural(dropped, "batch was", "batches were"), d->spool);
+		delivery_problem_is(
+			&d->problems, PROBLEM_DROPPED, now,
+			"%llu %s dropped since the start because the spool '%s' is full, "
+			"the oldest first",
+			(unsigned long long)dropped, plural(dropped, "batch was", "batches were"),
+			d->spool);
 	if (d->c.damaged)
-		delivery_problem_is(&d->troubles, TROUBLE_DAMAGED, now,
-				    "the spool '%s' has %llu damaged %s, which %s lost", d->spool,
-				    (unsigned long long)d->c.damaged,
-				    plural(d->c.damaged, "batch", "batches"),
-				    plural(d->c.damaged, "is", "are"));
+		delivery_problem_is(&d->problems, PROBLEM_DAMAGED, now,
+				    "the spool '%s' has %llu damaged %s: their samples are lost",
+				    d->spool, (unsigned long long)d->c.damaged,
+				    plural(d->c.damaged, "batch", "batches"));
 }
 
-/* What callers see. True when it is time to end. */
+/* Updates what callers see. True: it is time to end. */
 static bool publish(struct sender *d, uint64_t now)
 {
 	struct commit_log_counts l;
@@ -119,7 +117,7 @@ static bool publish(struct sender *d, uint64_t now)
 	check_losses(d, dropped - d->dropped_before - lost, now);
 	pthread_mutex_lock(&d->lock);
 	d->shown = d->c;
-	memcpy(d->shown.trouble, d->troubles.text, sizeof(d->shown.trouble));
+	memcpy(d->shown.problem, d->problems.text, sizeof(d->shown.problem));
 	d->shown.given = d->given;
 	d->shown.dropped = dropped;
 	d->shown.lost_at_stop = d->lost_at_stop;
@@ -142,8 +140,8 @@ static int pause_ms(const struct sender *d, uint64_t now)
 	return d->count || d->c.disk_error || !d->there || d->ending ? 100 : 1000;
 }
 
-/* At the end: what is still in memory gets into the spool, as far as the disk takes it. What it
- * does not take is lost, and counted. */
+/* At the end: writes what is still in memory to the spool. What the disk does not take is lost and
+ * counted. */
 static void keep_rest(struct sender *d)
 {
 	uint64_t now = clock_boottime_ns();
@@ -174,7 +172,7 @@ static void *work(void *user)
 		check_connection(d, now);
 		while (more) {
 			more = sender_take_answer(d, now);
-			/* a connection that we have not heard of yet begins a pass of its own */
+			/* a new connection begins its own pass */
 			if (d->there && now >= d->pause_until)
 				more |= sender_send_one(d, now);
 		}
@@ -193,10 +191,9 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* ---- for callers -------------------------------------------------------------------------------
- */
+/* ---- for callers ---- */
 
-static void free_deliver(struct sender *d)
+static void free_sender(struct sender *d)
 {
 	commit_log_reader_close(d->reader);
 	if (d->own_log)
@@ -252,17 +249,6 @@ static int open_parts(struct sender *d, const struct sender_options *o, struct s
 	return link_open(&d->link, &link, why);
 }
 
-static int start_thread(struct sender *d)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int r = pthread_create(&d->thread, NULL, work, d);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
-}
-
 int sender_start(struct sender **ret, const struct sender_options *o, struct strbuf *why)
 {
 	struct sender *d = xcalloc(1, sizeof(*d));
@@ -271,7 +257,7 @@ int sender_start(struct sender **ret, const struct sender_options *o, struct str
 	d->node = xstrdup(o->node ? o->node : "");
 	d->uri = xstrdup(o->uri);
 	d->spool = xstrdup(o->spool ? o->spool : "");
-	d->troubles = (struct delivery_problems){.say = o->say, .user = o->user};
+	d->problems = (struct delivery_problems){.say = o->say, .user = o->user};
 	d->window = o->window ? o->window : WINDOW_DEFAULT;
 	if (d->window > WINDOW_MAX)
 		d->window = WINDOW_MAX;
@@ -283,13 +269,13 @@ int sender_start(struct sender **ret, const struct sender_options *o, struct str
 	if (r == 0) {
 		d->c.away_since_ns = clock_boottime_ns();
 		(void)publish(d, 0);
-		r = start_thread(d);
+		r = thread_start(&d->thread, 0, work, d);
 	}
 	if (r < 0) {
 		if (!why->len)
-			strbuf_addf(why, "cannot begin delivery: %s", strerror(-r));
+			strbuf_addf(why, "cannot start the sender: %s", strerror(-r));
 		link_close(d->link);
-		free_deliver(d);
+		free_sender(d);
 		return r;
 	}
 	*ret = d;
@@ -301,7 +287,7 @@ static void wake(struct sender *d)
 	uint64_t one = 1;
 
 	if (write(d->wake, &one, sizeof(one)) < 0)
-		return; /* it is awake for sure */
+		return; /* it is awake already */
 }
 
 int sender_batch(struct sender *d, const void *p, size_t n)
@@ -350,6 +336,6 @@ uint64_t sender_stop(struct sender *d, uint64_t timeout_ns, struct sender_counts
 	if (ret)
 		sender_counts(d, ret);
 	link_close(d->link);
-	free_deliver(d);
+	free_sender(d);
 	return left;
 }

@@ -1,6 +1,5 @@
-/* What the files of delivery share; see sender.h. */
-#ifndef PL_TRANSPORT_SENDER_INTERNAL_H
-#define PL_TRANSPORT_SENDER_INTERNAL_H
+/* Shared by the files of the sender; see sender.h. */
+#pragma once
 
 #include <pthread.h>
 
@@ -12,7 +11,7 @@
 #define MS 1000000ull
 #define RESEND_FIRST (3000 * MS)
 
-/* A batch that was sent and not yet acknowledged. */
+/* A batch that was sent and is not yet acknowledged. */
 struct outstanding {
 	uint64_t log_number; /* 0: from memory */
 	struct batch_name name;
@@ -40,38 +39,36 @@ struct sender {
 
 	/* the thread's own */
 	struct sender_counts c;
-	struct delivery_problems troubles;
+	struct delivery_problems problems;
 	struct commit_log_reader *reader;
-	struct sequences chain; /* of this pass: the last one sent of each */
+	struct sequences chain; /* of this pass: the last number sent of each (node, boot) */
 	struct outstanding *ring;
 	size_t head, count, bytes;
 	size_t from_memory; /* of those outstanding */
-	uint64_t settled;   /* number of the first log entry that was not acknowledged */
-	uint64_t sent_to;   /* log number behind the highest that was ever sent */
-	uint64_t looked_to; /* the same of those that were read */
-	uint64_t dropped_before, rescued; /* by earlier runs; acknowledged though dropped */
+	uint64_t settled;   /* number of the first log entry that is not acknowledged */
+	uint64_t sent_to;   /* log number after the highest ever sent */
+	uint64_t looked_to; /* log number after the highest ever read */
+	uint64_t dropped_before, rescued; /* by earlier runs; acknowledged although dropped */
 	uint64_t pass;
-	const void *held; /* was read, and could not be sent yet */
+	const void *held; /* read, but not sent yet */
 	size_t held_size;
 	uint64_t held_number;
 	bool there, ending;
 	uint64_t connections;
 	uint64_t heard_ns;       /* of the last answer, or of the first message since */
-	uint64_t resend_ns;      /* how long to wait for one */
+	uint64_t resend_ns;      /* time-out for an answer */
 	uint64_t pause_until;    /* nothing is sent before */
-	uint64_t not_allowed_ns; /* how long it is this time when the key is not for our name */
+	uint64_t not_allowed_ns; /* length of the pause while the key is not allowed */
 	uint64_t disk_retry_at;
 	int read_error;
 };
 
-/* Begins again with the oldest that was not acknowledged. */
+/* Starts again with the oldest batch that is not acknowledged. */
 void sender_begin_pass(struct sender *d);
-/* Moves what waits in memory into the spool, as far as the disk takes it. */
+/* Moves batches from memory to the spool, as far as the disk allows. */
 void sender_spool(struct sender *d, uint64_t now);
 void sender_send_hello(struct sender *d);
-/* False when it would block, or there is nothing to send. */
+/* False: it would block, or there is nothing to send. */
 bool sender_send_one(struct sender *d, uint64_t now);
-/* Takes an answer of the collector: whether there was one. */
+/* Handles one answer of the collector; false: there is none. */
 bool sender_take_answer(struct sender *d, uint64_t now);
-
-#endif

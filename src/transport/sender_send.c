@@ -1,14 +1,13 @@
 /*
- * What delivery sends and hears; see sender.h. Batches are read from the spool from the oldest
- * entry that was not acknowledged on, as many as the window holds. Whenever something may have been
- * lost (a new connection, a NACK, no answer for too long) it begins again there: a new pass. Each
- * batch names the one before it, so that the collector never takes one too early, and the first of
- * a pass says that there is none: that stays true for ever, however late the message comes.
+ * The messages of the sender; see sender.h. Batches are read from the spool, starting with the
+ * oldest that is not acknowledged, as many as the window holds. When something may have been lost
+ * (a new connection, a NACK, a time-out) a new pass starts there again. Each batch names the one
+ * before it, so that the collector never accepts one too early. The first batch of a pass says that
+ * there is none before it, which stays true however late the message arrives.
  *
- * Batches that the disk does not take stay in memory, and are sent from there behind all that is in
- * the spool: a full disk alone loses nothing.
+ * Batches that the disk does not take stay in memory, and are sent from there after those in the
+ * spool: a full disk alone loses nothing.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "core/text/text.h"
@@ -22,8 +21,7 @@
 #define NOT_ALLOWED_PAUSE (1000 * MS)
 #define NOT_ALLOWED_MAX (30000 * MS)
 
-/* ---- passes ------------------------------------------------------------------------------------
- */
+/* ---- passes ---- */
 
 static struct outstanding *ring_at(struct sender *d, size_t i)
 {
@@ -40,7 +38,7 @@ void sender_begin_pass(struct sender *d)
 	d->reader = commit_log_read_from(d->log, d->settled);
 }
 
-/* Takes what was acknowledged out of the window, the spool and memory, in order. */
+/* Removes acknowledged batches from the window, the spool and memory, in order. */
 static void settle(struct sender *d)
 {
 	uint64_t before = d->settled;
@@ -62,31 +60,30 @@ static void settle(struct sender *d)
 		commit_log_trim(d->log, d->settled);
 }
 
-/* ---- the spool ---------------------------------------------------------------------------------
- */
+/* ---- the spool ---- */
 
-static void book_disk(struct sender *d, int error, uint64_t now)
+static void note_disk(struct sender *d, int error, uint64_t now)
 {
 	d->c.disk_error = error;
 	if (error == 0 && d->read_error == 0) {
-		delivery_problem_over(&d->troubles, TROUBLE_DISK);
+		delivery_problem_over(&d->problems, PROBLEM_DISK);
 		return;
 	}
 	d->c.failed += error < 0;
 	d->disk_retry_at = error < 0 ? now + DISK_RETRY : 0;
 	if (error < 0)
 		delivery_problem_is(
-			&d->troubles, TROUBLE_DISK, now,
-			"cannot write to the spool '%s': %s; batches wait in memory, as many as "
-			"fit, and are lost when the node ends before there is room",
+			&d->problems, PROBLEM_DISK, now,
+			"cannot write to the spool '%s': %s; batches wait in memory, and are lost if "
+			"the node daemon ends before",
 			d->spool, strerror(-error));
 	else
-		delivery_problem_is(&d->troubles, TROUBLE_DISK, now,
-				    "cannot read the spool '%s': %s; its batches wait", d->spool,
-				    strerror(-d->read_error));
+		delivery_problem_is(&d->problems, PROBLEM_DISK, now,
+				    "cannot read the spool '%s': %s; its batches are kept",
+				    d->spool, strerror(-d->read_error));
 }
 
-/* Moves what waits into the spool. While some of it is on its way from memory, it stays there. */
+/* While batches from memory are being sent, the rest stays in memory. */
 void sender_spool(struct sender *d, uint64_t now)
 {
 	struct commit_log_part parts[SPOOL_AT_ONCE];
@@ -104,11 +101,10 @@ void sender_spool(struct sender *d, uint64_t now)
 		while (count && kept--)
 			free(byte_queue_take(&d->queue));
 	}
-	book_disk(d, r, now);
+	note_disk(d, r, now);
 }
 
-/* ---- sending -----------------------------------------------------------------------------------
- */
+/* ---- sending ---- */
 
 static int send_batch(struct sender *d, uint64_t before, const void *p, size_t n)
 {
@@ -120,13 +116,13 @@ static int send_batch(struct sender *d, uint64_t before, const void *p, size_t n
 		{p, n},
 	};
 
-	put_word(words, d->pass);
-	put_word(words + 8, before);
+	pl_put_u64(words, d->pass);
+	pl_put_u64(words + 8, before);
 	return link_send(d->link, parts, ARRAY_SIZE(parts));
 }
 
-/* Entries of the spool that were passed over on the way to this number, and not dropped, are
- * damaged: counted when they are met for the first time. */
+/* Counts entries of the spool that were skipped before this number and not dropped: they are
+ * damaged. Each counts once. */
 static void look_to(struct sender *d, uint64_t number, uint64_t next)
 {
 	uint64_t expected = commit_log_first(d->log);
@@ -139,7 +135,7 @@ static void look_to(struct sender *d, uint64_t number, uint64_t next)
 		d->looked_to = next;
 }
 
-/* The next entry of the spool, or of memory once there is no more. */
+/* Reads the next entry of the spool, or of memory if there is no more. */
 static bool hold_next(struct sender *d, uint64_t now)
 {
 	const void *p;
@@ -157,14 +153,14 @@ static bool hold_next(struct sender *d, uint64_t now)
 	}
 	if (d->own_log && (got < 0 || (got > 0 && d->read_error < 0))) {
 		d->read_error = got < 0 ? got : 0;
-		book_disk(d, d->c.disk_error, now);
+		note_disk(d, d->c.disk_error, now);
 	}
 	if (got || !d->own_log)
-		return got > 0; /* one that cannot be read for now is read later */
+		return got > 0; /* after an error it is read again later */
 	if (!d->count) {
 		number = commit_log_synced_next(d->log);
 		look_to(d, number, number);
-		d->settled = number; /* whatever was damaged or dropped */
+		d->settled = number; /* past what was damaged or dropped */
 	}
 	struct byte_queue_item *one =
 		d->c.disk_error ? byte_queue_peek(&d->queue, d->from_memory) : NULL;
@@ -176,7 +172,6 @@ static bool hold_next(struct sender *d, uint64_t now)
 	return one != NULL;
 }
 
-/* False when it would block, or there is nothing to send. */
 bool sender_send_one(struct sender *d, uint64_t now)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -187,7 +182,7 @@ bool sender_send_one(struct sender *d, uint64_t now)
 	o.log_number = d->held_number;
 	o.size = d->held_size;
 	if (batch_peek(d->held, d->held_size, &o.name, &why) < 0) {
-		d->c.refused++; /* in somebody's else log: it would be refused over there */
+		d->c.refused++; /* from a collector's log: the next one would refuse it */
 		o.settled = true;
 	} else {
 		struct sequence *s = sequence_of(&d->chain, o.name.node, o.name.boot);
@@ -224,8 +219,7 @@ void sender_send_hello(struct sender *d)
 	(void)link_send(d->link, parts, ARRAY_SIZE(parts));
 }
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static bool is_of(const struct outstanding *o, uint64_t boot, const struct link_part *node)
 {
@@ -239,8 +233,8 @@ static void take_ack(struct sender *d, const struct link_part *words, const stru
 
 	if (words->size != 16)
 		return;
-	boot = get_word(words->data);
-	number = get_word((const char *)words->data + 8);
+	boot = pl_get_u64(words->data);
+	number = pl_get_u64((const char *)words->data + 8);
 	uint64_t first = d->own_log ? commit_log_first(d->log) : 0;
 	for (size_t i = 0; i < d->count; i++) {
 		struct outstanding *o = ring_at(d, i);
@@ -249,18 +243,18 @@ static void take_ack(struct sender *d, const struct link_part *words, const stru
 			continue;
 		o->settled = true;
 		d->c.acknowledged++;
-		/* it was on its way when the spool dropped it */
+		/* the spool dropped it while it was being sent */
 		d->rescued += o->log_number && o->log_number < first;
 		d->resend_ns = RESEND_FIRST;
 		d->not_allowed_ns = 0;
 		d->c.refusing = false;
-		delivery_problem_over(&d->troubles, TROUBLE_NAME);
-		delivery_problem_over(&d->troubles, TROUBLE_ROOM);
+		delivery_problem_over(&d->problems, PROBLEM_NAME);
+		delivery_problem_over(&d->problems, PROBLEM_ROOM);
 	}
 	settle(d);
 }
 
-/* They will never be stored. */
+/* The collector will never store it. */
 static void give_up(struct sender *d, uint64_t boot, uint64_t number, const struct link_part *node,
 		    uint64_t now)
 {
@@ -272,16 +266,15 @@ static void give_up(struct sender *d, uint64_t boot, uint64_t number, const stru
 		o->settled = true;
 		d->c.refused++;
 		delivery_problem_is(
-			&d->troubles, TROUBLE_REFUSED, now,
-			"the collector at '%s' refused and dropped %llu %s, the last one of '%s': it "
-			"%s",
+			&d->problems, PROBLEM_REFUSED, now,
+			"the collector at '%s' refused %llu invalid %s, the last one from '%s': %s",
 			d->uri, (unsigned long long)d->c.refused,
 			plural(d->c.refused, "batch", "batches"), o->name.node, d->c.reason);
 	}
 	settle(d);
 }
 
-/* The collector takes nothing for now: all is kept, and tried again in a while. */
+/* The collector accepts nothing for now: keeps everything and tries again later. */
 static void hold_back(struct sender *d, enum nack_reason reason, uint64_t now)
 {
 	const char *place = d->own_log ? "spool" : "log";
@@ -289,10 +282,9 @@ static void hold_back(struct sender *d, enum nack_reason reason, uint64_t now)
 	d->c.refusing = true;
 	if (reason != NACK_NOT_ALLOWED && reason != NACK_WITHDRAWN) {
 		d->pause_until = now + NO_ROOM_PAUSE;
-		delivery_problem_is(
-			&d->troubles, TROUBLE_ROOM, now,
-			"the collector at '%s' takes no more: %s; batches wait in the %s", d->uri,
-			d->c.reason, place);
+		delivery_problem_is(&d->problems, PROBLEM_ROOM, now,
+				    "the collector at '%s' has no room: %s; batches wait in the %s",
+				    d->uri, d->c.reason, place);
 		return;
 	}
 	d->not_allowed_ns = d->not_allowed_ns ? 2 * d->not_allowed_ns : (uint64_t)NOT_ALLOWED_PAUSE;
@@ -300,9 +292,9 @@ static void hold_back(struct sender *d, enum nack_reason reason, uint64_t now)
 		d->not_allowed_ns = NOT_ALLOWED_MAX;
 	d->pause_until = now + d->not_allowed_ns;
 	delivery_problem_is(
-		&d->troubles, TROUBLE_NAME, now,
-		"the collector at '%s' takes no batch of '%s' with our key: each %s; `plimsoll "
-		"keys allow` there mends that, until then they wait in the %s",
+		&d->problems, PROBLEM_NAME, now,
+		"the collector at '%s' refuses batches of '%s' with our key: %s; run `plimsoll keys "
+		"allow` there; batches wait in the %s",
 		d->uri, d->node, d->c.reason, place);
 }
 
@@ -313,28 +305,28 @@ static void take_nack(struct sender *d, const struct link_part *words, const str
 
 	if (words->size != 32)
 		return;
-	uint64_t boot = get_word(w), number = get_word(w + 8), reason = get_word(w + 24);
+	uint64_t boot = pl_get_u64(w), number = pl_get_u64(w + 8), reason = pl_get_u64(w + 24);
 	if (reason != NACK_EARLY) {
 		_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
 
 		text_add_printable(&plain, text->data, text->size < 100 ? text->size : 100);
 		snprintf(d->c.reason, sizeof(d->c.reason), "%s", plain.buf);
 	}
-	/* what another was sent for must not hold up the rest */
+	/* batches forwarded for others must not block the rest */
 	bool ours = d->own_log && strlen(d->node) == node->size &&
 		    !memcmp(d->node, node->data, node->size);
 	if (reason == NACK_REFUSED || (reason == NACK_NOT_ALLOWED && !ours)) {
 		give_up(d, boot, number, node, now);
 		return;
 	}
-	if (get_word(w + 16) != d->pass)
-		return; /* of an earlier pass: this one began for it */
+	if (pl_get_u64(w + 16) != d->pass)
+		return; /* of an earlier pass, which has ended */
 	if (reason != NACK_EARLY)
 		hold_back(d, reason, now);
 	sender_begin_pass(d);
 }
 
-/* Whether there was one. What makes no sense is passed over: the time-out covers it. */
+/* Invalid answers are ignored: the time-out covers them. */
 bool sender_take_answer(struct sender *d, uint64_t now)
 {
 	struct link_part parts[LINK_PARTS_MAX];

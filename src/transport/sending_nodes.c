@@ -3,34 +3,7 @@
 
 #include <string.h>
 
-#include "core/crc32c.h"
-
-static size_t slot_of(const struct sending_nodes *s, const char *name)
-{
-	uint64_t hash = crc32c(0, name, strlen(name));
-
-	return (size_t)(hash * 0x9e3779b97f4a7c15ull >> 20) & (s->index_cap - 1);
-}
-
-static void put_in_index(struct sending_nodes *s, size_t place)
-{
-	size_t at = slot_of(s, s->list[place].name);
-
-	while (s->index[at])
-		at = (at + 1) & (s->index_cap - 1);
-	s->index[at] = (uint32_t)place + 1;
-}
-
-static void rebuild(struct sending_nodes *s, size_t cap)
-{
-	free(s->index);
-	s->index = xcalloc(cap, sizeof(*s->index));
-	s->index_cap = cap;
-	for (size_t i = 0; i < s->count; i++)
-		put_in_index(s, i);
-}
-
-/* The last used first. */
+/* Last used first. */
 static int by_use(const void *a, const void *b)
 {
 	const struct sending_node *x = a, *y = b;
@@ -43,16 +16,17 @@ static void forget_oldest(struct sending_nodes *s)
 	qsort(s->list, s->count, sizeof(*s->list), by_use);
 	while (s->count > SENDING_NODES_MAX - SENDING_NODES_MAX / 10)
 		free(s->list[--s->count].name);
-	rebuild(s, s->index_cap);
+	hash_map_clear(&s->index);
+	for (size_t i = 0; i < s->count; i++)
+		hash_map_add(&s->index, hash_text(s->list[i].name), i);
 }
 
 static struct sending_node *find(struct sending_nodes *s, const char *name)
 {
-	if (!s->index_cap)
-		return NULL;
-	for (size_t at = slot_of(s, name); s->index[at]; at = (at + 1) & (s->index_cap - 1))
-		if (!strcmp(s->list[s->index[at] - 1].name, name))
-			return &s->list[s->index[at] - 1];
+	for (struct hash_slot *h = hash_map_first(&s->index, hash_text(name)); h;
+	     h = hash_map_next(&s->index, h))
+		if (!strcmp(s->list[h->value].name, name))
+			return &s->list[h->value];
 	return NULL;
 }
 
@@ -66,10 +40,7 @@ struct sending_node *sending_node_of(struct sending_nodes *s, const char *name)
 		GROW(s->list, s->count, s->cap);
 		s->list[s->count] = (struct sending_node){.name = xstrdup(name)};
 		one = &s->list[s->count++];
-		if (s->count * 2 > s->index_cap)
-			rebuild(s, s->index_cap ? s->index_cap * 2 : 64);
-		else
-			put_in_index(s, s->count - 1);
+		hash_map_add(&s->index, hash_text(name), s->count - 1);
 	}
 	one->used = ++s->uses;
 	return one;
@@ -101,6 +72,6 @@ void sending_nodes_release(struct sending_nodes *s)
 	while (s->count)
 		free(s->list[--s->count].name);
 	free(s->list);
-	free(s->index);
+	hash_map_release(&s->index);
 	*s = (struct sending_nodes){0};
 }

@@ -1,39 +1,36 @@
 /*
- * The nodes that a collector has heard of, by name, for whoever looks after them: when each last
- * sent, how much, and what is missing. A table with a bound: when it is full, those go that were
- * silent for longest. What was acknowledged does not go by it (see batch_sequence.h).
+ * The nodes that have sent to a collector, by name, for administrators: when each last sent, how
+ * much, and what is missing. The table is bounded: when it is full, the nodes that were silent
+ * longest are dropped. Acknowledgements do not depend on it (see batch_sequence.h).
  */
-#ifndef PL_TRANSPORT_SENDING_NODES_H
-#define PL_TRANSPORT_SENDING_NODES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/hash_map.h"
 #include "core/util.h"
 
 #define SENDING_NODES_MAX 20000
 
 struct sending_node {
 	char *name;
-	int64_t last_us;  /* wall clock of its last batch since the start; 0: none since then */
-	uint64_t batches; /* taken since the start, of all its runs */
-	uint64_t dropped; /* numbers that were left out: the node had dropped them before */
-	uint64_t refused; /* batches that were not taken, for what is in them */
-	uint64_t used;    /* when it was last asked for, by count */
+	int64_t last_us;  /* wall clock of its last batch since the start; 0: none yet */
+	uint64_t batches; /* received since the start, of all its runs */
+	uint64_t dropped; /* missing numbers: the node dropped these batches */
+	uint64_t refused; /* batches refused because of their content */
+	uint64_t used;    /* value of uses when it was last looked up */
 };
 
 struct sending_nodes {
 	struct sending_node *list;
 	size_t count, cap;
-	uint32_t *index; /* places plus one; 0: free */
-	size_t index_cap;
+	struct hash_map index; /* places in list */
 	uint64_t uses;
 };
 
-/* Made when it is new. The pointer is good until the next call. */
+/* Adds it if it is new. The pointer is valid until the next call. */
 struct sending_node *sending_node_of(struct sending_nodes *s, const char *name);
-/* A copy, those that were silent for longest first; freed by sending_nodes_release(). */
+/* A copy, sorted by silence, longest first; freed by sending_nodes_release(). */
 void sending_nodes_copy(const struct sending_nodes *s, struct sending_nodes *ret);
 void sending_nodes_release(struct sending_nodes *s);
-
-#endif

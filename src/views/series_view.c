@@ -1,4 +1,4 @@
-/* Curves of a job; see series_view.h. */
+/* Prints the series of a job; see series_view.h. */
 #include "views/series_view.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Whole numbers without a point, others as short as they can be. */
+/* Whole numbers without a point, others as short as possible. */
 static void add_value(struct strbuf *out, double v)
 {
 	if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
@@ -19,43 +19,33 @@ static void add_value(struct strbuf *out, double v)
 		text_add_real(out, v);
 }
 
-static void json_value(struct jsonw *j, const char *key, double v)
+static void json_value(struct json_writer *j, const char *key, double v)
 {
 	if (!isfinite(v))
-		jsonw_null(j, key);
+		json_none(j, key);
 	else if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
-		jsonw_i64(j, key, (int64_t)v);
+		json_i64(j, key, (int64_t)v);
 	else
-		jsonw_f64(j, key, v);
+		json_f64(j, key, v);
 }
 
-/* For people: sizes and times with units, three digits of the rest. */
+/* For people: three digits of sizes and times, six of others, all of counts. */
 static void add_human(struct strbuf *out, double v, const char *unit)
 {
-	if (!strcmp(unit, "bytes") || !strcmp(unit, "bytes/s")) {
-		text_add_bytes(out, v);
-		strbuf_addstr(out, unit + strlen("bytes"));
-	} else if (!strcmp(unit, "KiB")) {
-		text_add_bytes(out, v * 1024);
-	} else if (str_prefix(unit, "us") || str_prefix(unit, "ns")) {
-		text_add_duration(out, v * (*unit == 'u' ? 1e-6 : 1e-9));
-		strbuf_addstr(out, unit + strlen("us")); /* "/s" of a rate */
-	} else if (!strcmp(unit, "Hz") && fabs(v) >= 1e6) {
-		strbuf_addf(out, "%.4g %s", fabs(v) >= 1e9 ? v * 1e-9 : v * 1e-6,
-			    fabs(v) >= 1e9 ? "GHz" : "MHz");
-	} else {
-		/* large numbers are counts: all their digits, no power of ten */
+	struct unit_scale u;
+
+	unit_find(&u, unit);
+	if (*unit && strcmp(unit, "count") != 0)
+		unit_add_digits(out, v, unit, u.binary || u.clock ? 3 : 6);
+	else
 		strbuf_addf(out, fabs(v) >= 1e6 && fabs(v) < 1e18 ? "%.0f" : "%.6g", v);
-		if (*unit && strcmp(unit, "count") != 0)
-			strbuf_addf(out, " %s", unit);
-	}
 }
 
 static void grid_value(struct stream_table *g, double v, const char *unit)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	/* inside a gap there is none */
+	/* there is no value inside a gap */
 	if (!isfinite(v))
 		strbuf_addstr(&text, g->csv ? "" : "gap");
 	else if (g->csv)
@@ -65,7 +55,7 @@ static void grid_value(struct stream_table *g, double v, const char *unit)
 	stream_table_text(g, text.buf, text.len);
 }
 
-/* Any number of 64 bits: none of them means that it is not known. */
+/* Any 64-bit number: none of them means unknown. */
 static void grid_whole(struct stream_table *g, int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -81,7 +71,7 @@ static void grid_entity(struct stream_table *g, const struct series *s)
 		stream_table_str(g, s->entity);
 		return;
 	}
-	/* names of devices tell what they are; a process has numbers for a name */
+	/* names of devices say what they are; that of a process is a number */
 	_cleanup_free_ char *text = !strcmp(s->entity_kind, "process")
 					    ? xasprintf("process %s", s->entity)
 					    : xstrdup(s->entity);
@@ -90,20 +80,59 @@ static void grid_entity(struct stream_table *g, const struct series *s)
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-static void list_json(const struct series *s, struct jsonw *j)
+static void json_metadata(struct json_writer *j, const char *json)
+{
+	json = json ? json : "{}";
+	json_raw(j, "metadata", json, strlen(json));
+	json_raw(j, "facts", json, strlen(json)); /* the older name, for this release */
+}
+
+void json_entity_metadata(struct json_writer *j, const struct entity *e)
+{
+	_cleanup_json_ struct json_writer object = JSON_WRITER_INIT;
+
+	json_begin_object(&object, NULL);
+	for (const char *p = e->metadata; p && *p;) {
+		size_t key = strcspn(p, "="), value = strcspn(p + key, "\n");
+		_cleanup_free_ char *name = xstrndup(p, key);
+
+		json_text(&object, name, p + key + 1, value - 1);
+		p += key + value + 1;
+	}
+	json_end_object(&object);
+	json_metadata(j, object.out.buf);
+}
+
+void sample_add_values(struct json_writer *j, const struct sample_set *s, size_t row)
+{
+	json_begin_object(j, "values");
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		const struct sample_metric *metric = &s->metrics[m];
+
+		if (!(s->rows[row].present >> m & 1))
+			continue;
+		if (metric->scale == 0 || metric->scale == 1)
+			json_i64(j, metric->name, s->values[row * s->metric_count + m]);
+		else
+			json_f64(j, metric->name, sample_value(s, row, m));
+	}
+	json_end_object(j);
+}
+
+static void list_json(const struct series *s, struct json_writer *j)
 {
 	bool counter = s->kind == KIND_COUNTER;
 
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "metric", s->metric);
-	jsonw_str(j, "unit", s->unit);
-	jsonw_str(j, "kind", metric_kind_name(s->kind));
-	jsonw_str(j, "aggregation", metric_agg_name(s->agg));
-	jsonw_str(j, "host", s->host);
-	jsonw_str(j, "entity_kind", s->entity_kind);
-	jsonw_str(j, "entity", s->entity);
-	json_raw(j, "facts", s->facts ? s->facts : "{}", s->facts ? strlen(s->facts) : 2);
-	jsonw_i64(j, "count", s->count);
+	json_begin_object(j, NULL);
+	json_str(j, "metric", s->metric);
+	json_str(j, "unit", s->unit);
+	json_str(j, "kind", metric_kind_name(s->kind));
+	json_str(j, "aggregation", metric_agg_name(s->agg));
+	json_str(j, "host", s->host);
+	json_str(j, "entity_kind", s->entity_kind);
+	json_str(j, "entity", s->entity);
+	json_metadata(j, s->metadata);
+	json_i64(j, "count", s->count);
 	json_time(j, "first", s->first);
 	json_time(j, "last", s->last);
 	json_value(j, "minimum", s->minimum);
@@ -112,9 +141,9 @@ static void list_json(const struct series *s, struct jsonw *j)
 	if (counter)
 		json_value(j, "increase", s->increase);
 	else
-		jsonw_null(j, "increase");
-	jsonw_str(j, "help", s->help);
-	jsonw_end_object(j);
+		json_none(j, "increase");
+	json_str(j, "help", s->help);
+	json_end_object(j);
 }
 
 static int print_list_json(const struct series_list *l, FILE *f)
@@ -159,11 +188,11 @@ int series_print_list(const struct series_list *l, enum proc_form form, FILE *f)
 		stream_table_str(&g, s->host);
 		grid_entity(&g, s);
 		stream_table_number(&g, s->count);
-		/* sources have rhythms of their own: one may have a part of the job */
+		/* each source has its own period, and may cover part of the job only */
 		if (!csv)
 			grid_value(&g, (double)(s->last - s->begin), "us");
 		grid_value(&g, s->minimum, s->unit);
-		/* the mean of a counter tells people nothing */
+		/* the mean of a counter means nothing to people */
 		if (counter && !csv)
 			stream_table_str(&g, "");
 		else
@@ -200,18 +229,15 @@ static bool in_time(const struct series_options *o, int64_t time)
 	return (!o->has_since || time >= o->since_us) && (!o->has_until || time < o->until_us);
 }
 
-static void json_label(struct jsonw *j, const struct series_curve *l, const char *unit)
+static void json_label(struct json_writer *j, const struct series_curve *l, const char *unit)
 {
-	jsonw_str(j, "metric", l->s->metric);
-	jsonw_str(j, "unit", unit);
-	jsonw_str(j, "kind", l->rate ? "rate" : metric_kind_name(l->s->kind));
-	jsonw_str(j, "host", l->host);
-	jsonw_str(j, "entity_kind", l->s->entity_kind);
-	jsonw_str(j, "entity", l->entity ? l->s->entity : NULL);
-	if (l->entity && l->s->facts)
-		json_raw(j, "facts", l->s->facts, strlen(l->s->facts));
-	else
-		json_raw(j, "facts", "{}", 2);
+	json_str(j, "metric", l->s->metric);
+	json_str(j, "unit", unit);
+	json_str(j, "kind", l->rate ? "rate" : metric_kind_name(l->s->kind));
+	json_str(j, "host", l->host);
+	json_str(j, "entity_kind", l->s->entity_kind);
+	json_str(j, "entity", l->entity ? l->s->entity : NULL);
+	json_metadata(j, l->entity ? l->s->metadata : NULL);
 }
 
 static void grid_label(struct stream_table *g, const struct series_curve *l, int64_t time,
@@ -234,101 +260,110 @@ static void grid_label(struct stream_table *g, const struct series_curve *l, int
 	}
 }
 
+/* A value of a series, with its extremes where it stands for a step. */
+struct shown_value {
+	int64_t time;
+	double value, low, high;
+	const int64_t
+		*raw; /* the exact number, which a double may not hold; NULL: the value counts */
+};
+
+static void json_shown(struct printing *p, const struct shown_value *v, bool ranges)
+{
+	struct json_writer *j = &p->json.j;
+
+	json_begin_array(j, NULL);
+	json_time(j, NULL, v->time);
+	if (v->raw)
+		json_i64(j, NULL, *v->raw);
+	else
+		json_value(j, NULL, v->value);
+	if (ranges) {
+		json_value(j, NULL, v->low);
+		json_value(j, NULL, v->high);
+	}
+	json_end_array(j);
+}
+
+static void print_value(struct printing *p, const struct series_curve *l, const char *unit,
+			const struct shown_value *v)
+{
+	struct stream_table *g = &p->grid;
+
+	if (!in_time(p->o, v->time))
+		return;
+	if (p->o->form == PROC_JSON) {
+		json_shown(p, v, l->ranges);
+		return;
+	}
+	grid_label(g, l, v->time, !p->o->step_us || p->o->step_us % 1000000 != 0);
+	if (v->raw && g->csv)
+		grid_whole(g, *v->raw);
+	else
+		grid_value(g, v->value, unit);
+	if (p->o->step_us) {
+		grid_value(g, v->low, unit);
+		grid_value(g, v->high, unit);
+	}
+	if (g->csv)
+		stream_table_str(g, unit);
+	stream_table_row(g, 0);
+}
+
+static void begin_series(struct printing *p, const struct series_curve *l, const char *unit)
+{
+	if (p->o->form != PROC_JSON)
+		return;
+	json_begin_object(&p->json.j, NULL);
+	json_label(&p->json.j, l, unit);
+	json_begin_array(&p->json.j, "samples");
+}
+
+static void end_series(struct printing *p)
+{
+	if (p->o->form != PROC_JSON)
+		return;
+	json_end_array(&p->json.j);
+	json_end_object(&p->json.j);
+	json_rows_next(&p->json);
+}
+
 static int print_curve(void *user, struct series_curve *l)
 {
 	struct printing *p = user;
 	_cleanup_free_ char *unit = series_curve_unit(l);
-	const struct curve *c = &l->points;
-	bool json = p->o->form == PROC_JSON;
-	struct jsonw *j = &p->json.j;
 
-	if (json) {
-		jsonw_begin_object(j, NULL);
-		json_label(j, l, unit);
-		jsonw_begin_array(j, "samples");
-	}
-	for (size_t i = 0; i < c->count; i++) {
-		int64_t time = c->points[i].time;
-		double value = series_value(c->points[i].value, l->scale);
-		double low = series_value(c->points[i].low, l->scale);
-		double high = series_value(c->points[i].high, l->scale);
+	begin_series(p, l, unit);
+	for (size_t i = 0; i < l->points.count; i++) {
+		const struct point *q = &l->points.points[i];
+		const struct shown_value v = {.time = q->time,
+					      .value = series_value(q->value, l->scale),
+					      .low = series_value(q->low, l->scale),
+					      .high = series_value(q->high, l->scale)};
 
-		if (!in_time(p->o, time))
-			continue;
-		if (json) {
-			jsonw_begin_array(j, NULL);
-			json_time(j, NULL, time);
-			json_value(j, NULL, value);
-			if (l->ranges) {
-				json_value(j, NULL, low);
-				json_value(j, NULL, high);
-			}
-			jsonw_end_array(j);
-			continue;
-		}
-		grid_label(&p->grid, l, time, !p->o->step_us || p->o->step_us % 1000000 != 0);
-		grid_value(&p->grid, value, unit);
-		if (p->o->step_us) {
-			grid_value(&p->grid, low, unit);
-			grid_value(&p->grid, high, unit);
-		}
-		if (p->grid.csv)
-			stream_table_str(&p->grid, unit);
-		stream_table_row(&p->grid, 0);
+		print_value(p, l, unit, &v);
 	}
-	if (json) {
-		jsonw_end_array(j);
-		jsonw_end_object(j);
-		json_rows_next(&p->json);
-	}
+	end_series(p);
 	return 0;
 }
 
-/* As they were read: whole numbers to the last digit, where doubles would lose some. */
+/* As they were sampled: whole numbers to the last digit. */
 static void print_raw(struct printing *p, const struct series_curve *l,
 		      const struct series_points *points)
 {
-	struct jsonw *j = &p->json.j;
-	bool json = p->o->form == PROC_JSON, whole = l->s->scale == 1;
-
-	if (json) {
-		jsonw_begin_object(j, NULL);
-		json_label(j, l, l->s->unit);
-		jsonw_begin_array(j, "samples");
-	}
+	begin_series(p, l, l->s->unit);
 	for (size_t i = 0; i < points->count; i++) {
-		const struct series_point *v = &points->list[i];
-		double value = series_value((double)v->raw, l->s->scale);
+		const struct series_point *q = &points->list[i];
+		const struct shown_value v = {.time = q->time,
+					      .value = series_value((double)q->raw, l->s->scale),
+					      .raw = l->s->scale == 1 ? &q->raw : NULL};
 
-		if (!in_time(p->o, v->time))
-			continue;
-		if (json) {
-			jsonw_begin_array(j, NULL);
-			json_time(j, NULL, v->time);
-			if (whole)
-				jsonw_i64(j, NULL, v->raw);
-			else
-				json_value(j, NULL, value);
-			jsonw_end_array(j);
-			continue;
-		}
-		grid_label(&p->grid, l, v->time, true);
-		if (whole && p->grid.csv)
-			grid_whole(&p->grid, v->raw);
-		else
-			grid_value(&p->grid, value, l->s->unit);
-		if (p->grid.csv)
-			stream_table_str(&p->grid, l->s->unit);
-		stream_table_row(&p->grid, 0);
+		print_value(p, l, l->s->unit, &v);
 	}
-	if (json) {
-		jsonw_end_array(j);
-		jsonw_end_object(j);
-		json_rows_next(&p->json);
-	}
+	end_series(p);
 }
 
-/* One by one: what is asked for as it was read needs no curve. */
+/* One by one: values as sampled need no curve. */
 static int print_each(struct printing *p, const struct series_list *l)
 {
 	struct series_points points = {0};

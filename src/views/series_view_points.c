@@ -1,7 +1,5 @@
-/*
- * Curves from the series of a job: rates, steps, and sums over entities and hosts; see
- * series_view.h. What prints them and what draws them takes them from here.
- */
+/* Rates, steps and sums of series over entities and hosts, for tables and charts; see
+ * series_view.h. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -59,61 +57,61 @@ char *series_chart_unit(struct series_curve *c)
 	return xstrdup("CPUs");
 }
 
-/* The raw numbers, which add up exactly, or with their scale where several differ. rates: a counter
- * counts from where it was 0. */
+/* Raw numbers, which add up exactly, or scaled ones where scales differ. rates: a counter starts at
+ * 0. */
 static void to_curve(const struct series *s, const struct series_points *points, double scale,
-		     bool rates, struct curve *out)
+		     bool rates, struct points *out)
 {
 	out->points = xreallocarray(NULL, points->count + 2, sizeof(*out->points));
 	out->cap = points->count + 2;
 	if (rates && s->kind == KIND_COUNTER && s->begin < s->first)
-		curve_add(out, s->begin, 0, 0, 0);
+		points_add(out, s->begin, 0, 0, 0);
 	for (size_t i = 0; i < points->count; i++) {
 		double raw = (double)points->list[i].raw;
 		double v = scale == 1 ? raw : series_value(raw, scale);
 
-		curve_add(out, points->list[i].time, v, v, v);
+		points_add(out, points->list[i].time, v, v, v);
 		out->points[out->count - 1].over = points->list[i].over;
 	}
 }
 
-/* Rates and steps, as they are asked for; true when the values are rates. */
+/* Makes rates and steps, as the options ask; true: the values are rates. */
 static bool reduce(const struct series_options *o, const struct series *s, int64_t step,
-		   struct curve *c)
+		   struct points *c)
 {
 	bool counter = s->kind == KIND_COUNTER && (o->rate || step);
-	struct curve out = {0};
+	struct points out = {0};
 
 	if (counter && !step)
-		curve_become_rate(c);
+		points_become_rate(c);
 	if (!step)
 		return counter;
 	if (counter)
-		curve_rate_steps(c, step, &out);
+		points_rate_steps(c, step, &out);
 	else
-		curve_mean_steps(c, s->kind, step, &out);
-	curve_release(c);
+		points_mean_steps(c, s->kind, step, &out);
+	points_release(c);
 	*c = out;
 	return counter;
 }
 
-/* Of readings as they are. */
-static double mean_of(const struct series *s, const struct curve *c)
+/* Of values as sampled. */
+static double mean_of(const struct series *s, const struct points *c)
 {
 	if (s->kind != KIND_COUNTER)
-		return curve_time_mean(c, s->kind);
-	return curve_mean_rate(c, 1);
+		return points_time_mean(c, s->kind);
+	return points_mean_rate(c, 1);
 }
 
 /* When entities that come and go were seen. */
 struct seen {
-	struct curve_span *list;
+	struct points_span *list;
 	size_t count, cap;
 };
 
-/* Of the job there is one: it is seen again by the next run after a gap. The time from its begin to
- * its first reading says nothing of what is usual. */
-static void note_seen(struct seen *seen, const struct series *s, const struct curve *c)
+/* The next run of a job sees it again after a gap. The time from its begin to the first sample does
+ * not count as a period. */
+static void note_seen(struct seen *seen, const struct series *s, const struct points *c)
 {
 	bool job = !strcmp(s->entity_kind, "job");
 	struct time_usual usual = {0};
@@ -126,19 +124,19 @@ static void note_seen(struct seen *seen, const struct series *s, const struct cu
 			continue;
 		}
 		GROW(seen->list, seen->count, seen->cap);
-		seen->list[seen->count++] = (struct curve_span){time, time};
+		seen->list[seen->count++] = (struct points_span){time, time};
 	}
 }
 
-/* A device counts whether or not somebody looks; nobody knows what a job did meanwhile. */
+/* A device counts also while nobody samples; of a job that is unknown. */
 static bool comes_and_goes(const struct series *s)
 {
 	return !strcmp(s->entity_kind, "process") || !strcmp(s->entity_kind, "job") ||
 	       !strcmp(s->entity_kind, "cgroup");
 }
 
-/* One alone: nothing is known of a job between two of its runs, also where its counter grew. */
-static void part_runs(const struct series *s, struct curve *c)
+/* Of a single series: a job is unknown between two of its runs, even where its counter grew. */
+static void part_runs(const struct series *s, struct points *c)
 {
 	struct seen seen = {0};
 
@@ -146,7 +144,7 @@ static void part_runs(const struct series *s, struct curve *c)
 		return;
 	note_seen(&seen, s, c);
 	if (seen.count > 1)
-		curve_known(c, seen.list, seen.count);
+		points_known(c, seen.list, seen.count);
 	free(seen.list);
 }
 
@@ -154,7 +152,7 @@ static int give(struct building *b, struct series_curve *c)
 {
 	int r = b->take(b->user, c);
 
-	curve_release(&c->points);
+	points_release(&c->points);
 	return r;
 }
 
@@ -188,8 +186,8 @@ static int build_each(struct building *b, const struct series_list *l, size_t fr
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Control groups lie in each other, and what RAPL has of a platform has its packages, which have
- * their cores: is there one of these that has this one in it, or the parts of this one? */
+/* Cgroups are nested, and so are the domains of RAPL: does another series include this one, or its
+ * parts? */
 static bool is_inside(const struct series_list *l, size_t from, size_t to, const struct series *s)
 {
 	bool group = !strcmp(s->entity_kind, "cgroup"), rapl = !strcmp(s->metric, "rapl.energy");
@@ -209,7 +207,7 @@ static bool is_inside(const struct series_list *l, size_t from, size_t to, const
 	return false;
 }
 
-/* Is a series of a host added to its others? One that was asked for by its name is. */
+/* Is a series part of the sum of its host? One that was asked for by name is. */
 static bool is_added(const struct building *b, const struct series_list *l, size_t from, size_t to,
 		     size_t i)
 {
@@ -219,7 +217,7 @@ static bool is_added(const struct building *b, const struct series_list *l, size
 	       (series_adds_up(s) && !is_inside(l, from, to, s));
 }
 
-/* What is left out of a sum, by name; at most a few. */
+/* Names the first few series that are left out of the sum. */
 static void note_left_out(struct building *b, const struct series_list *l, size_t from, size_t to)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
@@ -229,17 +227,17 @@ static void note_left_out(struct building *b, const struct series_list *l, size_
 		if (!is_added(b, l, from, to, i) && n++ < 5)
 			strbuf_addf(&names, "%s%s", names.len ? ", " : "", l->list[i].entity);
 	if (n)
-		strbuf_addf(b->notes, "%s of %s%s: left out of the sum, others have it already\n",
+		strbuf_addf(b->notes, "%s of %s%s: left out of the sum, others include it\n",
 			    l->list[from].metric, names.buf, n > 5 ? " and more" : "");
 }
 
 /*
- * All entities of a metric on one host, at the times of their readings. Counters of those that have
- * ended count on; for rates only what each grew by while it was seen counts, and there is none
- * while none was seen.
+ * The sum of all entities of a metric on one host, at the times of their samples. Counters of ended
+ * entities stay in the sum. For rates only the increase while an entity was seen counts, and there
+ * is no rate while none was seen.
  */
 static int sum_host(struct building *b, const struct series_list *l, size_t from, size_t to,
-		    bool one_scale, struct curve *out)
+		    bool one_scale, struct points *out)
 {
 	bool rates = l->list[from].kind == KIND_COUNTER && (b->o->rate || b->o->step_us);
 	struct series_points points = {0};
@@ -249,7 +247,7 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 	for (size_t i = from; i < to && r >= 0; i++) {
 		const struct series *s = &l->list[i];
 		bool counter = s->kind == KIND_COUNTER;
-		_cleanup_curve_ struct curve c = {0};
+		_cleanup_points_ struct points c = {0};
 
 		if (!is_added(b, l, from, to, i))
 			continue;
@@ -261,62 +259,61 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 			note_seen(&seen, s, &c);
 		/* one alone has its own gaps where it went back */
 		if (rates && to - from > 1)
-			curve_growth(&c);
+			points_growth(&c);
 		if (out->count) {
-			curve_combine(out, &c, s->agg, counter);
+			points_combine(out, &c, s->agg, counter);
 			continue;
 		}
 		/* the first, and often the only one */
-		curve_release(out);
+		points_release(out);
 		*out = c;
-		c = (struct curve){0};
+		c = (struct points){0};
 	}
 	if (seen.count > 1)
-		curve_known(out, seen.list, seen.count);
+		points_known(out, seen.list, seen.count);
 	free(seen.list);
 	series_points_release(&points);
 	return r;
 }
 
-int64_t series_common_period(const struct curve *curves, size_t count)
+int64_t series_common_period(const struct points *curves, size_t count)
 {
 	int64_t period = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t own = curve_period(&curves[i]);
+		int64_t own = points_period(&curves[i]);
 
 		period = own > period ? own : period;
 	}
-	/* readings are never to the microsecond */
+	/* samples are never exact to the microsecond */
 	return (period + 5000) / 10000 * 10000;
 }
 
-/* Hosts are not read at the same moment: each counts with its value that is nearest to a common
- * one. */
+/* Hosts are not sampled at the same moment: each counts with its value nearest to a common time. */
 static bool align(const struct series_options *o, const struct series *s, int64_t period,
-		  struct curve *c)
+		  struct points *c)
 {
-	struct curve out = {0};
+	struct points out = {0};
 
 	if (!period || (s->kind == KIND_COUNTER && o->rate))
 		return reduce(o, s, period, c);
-	/* one reading may be missing; a counter of a host that has ended is carried on when
+	/* one sample may be missing; the counter of an ended host is carried on when
 	 * combined */
-	curve_hold_steps(c, period, period, &out);
-	curve_release(c);
+	points_hold_steps(c, period, period, &out);
+	points_release(c);
 	*c = out;
 	return false;
 }
 
 static int give_total(struct building *b, const struct series *s, double scale,
-		      struct curve *curves, size_t count)
+		      struct points *curves, size_t count)
 {
 	const struct series_options *o = b->o;
 	int64_t period = count > 1 && !o->step_us ? series_common_period(curves, count) : 0;
 	struct series_curve total = {.s = s, .scale = scale};
 
 	if (s->kind == KIND_COUNTER)
-		total.mean = curve_mean_rate(curves, count);
+		total.mean = points_mean_rate(curves, count);
 	else if (count == 1)
 		total.mean = mean_of(s, curves);
 	for (size_t i = 0; i < count; i++)
@@ -325,18 +322,18 @@ static int give_total(struct building *b, const struct series *s, double scale,
 	total.ranges = o->step_us && !total.rate;
 	if (count == 1) {
 		total.points = curves[0];
-		curves[0] = (struct curve){0};
+		curves[0] = (struct points){0};
 		return give(b, &total);
 	}
-	curve_combine_hosts(curves, count, s->agg, s->kind == KIND_COUNTER && !total.rate,
-			    &total.points);
+	points_combine_hosts(curves, count, s->agg, s->kind == KIND_COUNTER && !total.rate,
+			     &total.points);
 	if (s->kind != KIND_COUNTER)
-		total.mean = curve_time_mean(&total.points, s->kind);
+		total.mean = points_time_mean(&total.points, s->kind);
 	return give(b, &total);
 }
 
 static int give_sums(struct building *b, const struct series *s, double scale,
-		     const char *const *hosts, struct curve *curves, size_t count)
+		     const char *const *hosts, struct points *curves, size_t count)
 {
 	int r = 0;
 
@@ -346,7 +343,7 @@ static int give_sums(struct building *b, const struct series *s, double scale,
 		struct series_curve c = {
 			.s = s, .host = hosts[i], .scale = scale, .points = curves[i]};
 
-		curves[i] = (struct curve){0};
+		curves[i] = (struct points){0};
 		c.mean = mean_of(s, &c.points);
 		c.rate = reduce(b->o, s, b->o->step_us, &c.points);
 		c.ranges = b->o->step_us && !c.rate;
@@ -359,7 +356,7 @@ static int give_sums(struct building *b, const struct series *s, double scale,
 static int build_metric(struct building *b, const struct series_list *l, size_t from, size_t to)
 {
 	const struct series *s = &l->list[from];
-	struct curve *curves = NULL;
+	struct points *curves = NULL;
 	const char **hosts = NULL;
 	size_t count = 0;
 	bool one_scale = true;
@@ -373,14 +370,14 @@ static int build_metric(struct building *b, const struct series_list *l, size_t 
 			end++;
 		curves = xreallocarray(curves, count + 1, sizeof(*curves));
 		hosts = xreallocarray(hosts, count + 1, sizeof(*hosts));
-		curves[count] = (struct curve){0};
+		curves[count] = (struct points){0};
 		hosts[count] = l->list[i].host;
 		r = sum_host(b, l, i, end, one_scale, &curves[count++]);
 	}
 	if (r >= 0)
 		r = give_sums(b, s, one_scale ? s->scale : 1, hosts, curves, count);
 	for (size_t i = 0; i < count; i++)
-		curve_release(&curves[i]);
+		points_release(&curves[i]);
 	free(curves);
 	free(hosts);
 	return r;

@@ -1,4 +1,4 @@
-/* Rows of cells as they come; see stream_table.h. */
+/* Tables row by row; see stream_table.h. */
 #include "views/stream_table.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ void stream_table_number(struct stream_table *g, int64_t v)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (v != UNKNOWN)
-		add_number(&text, v);
+		text_add_i64(&text, v);
 	stream_table_text(g, text.buf, text.len);
 }
 
@@ -98,9 +98,9 @@ void stream_table_time(struct stream_table *g, int64_t us)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (g->csv)
-		add_iso_time(&text, us);
+		text_add_time(&text, us, false);
 	else
-		add_local_time(&text, us);
+		text_add_local_time(&text, us);
 	stream_table_text(g, text.buf, text.len);
 }
 
@@ -118,7 +118,7 @@ void stream_table_time_ms(struct stream_table *g, int64_t us)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Takes columns off the widest that may be cut, until the page is wide enough. */
+/* Narrows the widest columns that may be cut, until the table fits. */
 static void lay_out(struct stream_table *g)
 {
 	size_t total = g->column_count * 2 - 2;

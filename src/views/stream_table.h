@@ -1,21 +1,20 @@
 /*
- * Rows of cells as they come, for people or as CSV, in constant memory: the widths of the columns
- * are those of the first rows, and what is wider later sticks out. core/text/terminal_table.h is
- * for small tables that want wrapping.
+ * A table that is written row by row in constant memory, for people or as CSV. The first rows
+ * determine the widths of the columns; wider cells later stick out. core/text/terminal_table.h is
+ * for small tables with wrapping.
  */
-#ifndef PL_VIEWS_STREAM_TABLE_H
-#define PL_VIEWS_STREAM_TABLE_H
+#pragma once
 
 #include "core/text/terminal_table.h"
-#include "plot/unit_format.h"
+#include "views/output.h"
 
 struct stream_table {
 	const struct terminal_table_column *columns;
 	size_t column_count;
 	bool csv, human;
 	FILE *f;
-	struct strbuf line;  /* the row at hand: cells, each ends in NUL */
-	struct strbuf ahead; /* rows that wait for the widths to be known */
+	struct strbuf line;  /* the current row: cells, each ends in NUL */
+	struct strbuf ahead; /* rows that wait until the widths are known */
 	size_t *widths;
 	size_t rows, cells, page;
 	bool color, laid_out;
@@ -25,7 +24,7 @@ struct stream_table {
 /* Writes to f as CSV, else as a table with a heading. COLUMN_CUT columns are cut on a terminal. */
 void stream_table_begin(struct stream_table *g, const struct terminal_table_column *columns,
 			size_t count, bool csv, FILE *f);
-/* The next cell of the row, bytes of any kind. */
+/* The next cell of the row; any bytes. */
 void stream_table_text(struct stream_table *g, const char *s, size_t n);
 void stream_table_str(struct stream_table *g, const char *s); /* NULL: empty */
 void stream_table_number(struct stream_table *g, int64_t v);  /* UNKNOWN: empty */
@@ -38,7 +37,5 @@ void stream_table_time_ms(struct stream_table *g,
 			  int64_t us); /* with milliseconds for people, too */
 /* Ends the row; color as in terminal_table.h. */
 void stream_table_row(struct stream_table *g, char color);
-/* Writes what is left; 0 or a negative errno. Accepts a grid without rows. */
+/* Writes the rest; 0 or a negative errno. */
 int stream_table_end(struct stream_table *g);
-
-#endif

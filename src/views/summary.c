@@ -7,8 +7,11 @@
 
 #include "core/text/secrets.h"
 #include "core/text/text.h"
+#include "views/output.h"
+#include "views/sheet.h"
 
 #define WIDTH 80
+#define LABEL 12 /* columns */
 #define TOP 6
 
 /* ---- warnings ------------------------------------------------------------------------------- */
@@ -30,7 +33,7 @@ static unsigned long long ull(uint64_t v)
 	return v;
 }
 
-/* The first few processes whose end nobody saw, by name. */
+/* Names the first few processes whose end is unknown. */
 static void name_missing(const struct accounting *b, struct strbuf *out)
 {
 	int n = 0;
@@ -47,13 +50,13 @@ static void name_missing(const struct accounting *b, struct strbuf *out)
 	}
 }
 
-/* Less than this is the noise of rounding and of ways out. */
+/* Smaller differences come from rounding and from process exit. */
 static bool matters(const struct run_summary *s, uint64_t us)
 {
 	return us > s->cpu_total_us / 50 + 20000;
 }
 
-/* CPU time that is in the processes and in no sum of children, or the other way round. */
+/* Warns where the CPU time of processes and the total differ. */
 static void warn_difference(struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -63,29 +66,27 @@ static void warn_difference(struct run_summary *s, const struct accounting *b)
 
 	if (matters(s, b->unwaited_us)) {
 		text_add_duration(&text, (double)b->unwaited_us / 1e6);
-		warn(s,
-		     "%s of the CPU was used by children that nobody waited for (SIGCHLD ignored)",
+		warn(s, "children that nobody waited for used %s of CPU time (SIGCHLD ignored)",
 		     text.buf);
 		strbuf_reset(&text);
 	}
 	text_add_duration(&text, (double)(excess ? excess : lack) / 1e6);
 	if (matters(s, excess > b->unwaited_us ? excess - b->unwaited_us : 0))
 		warn(s,
-		     "the processes used %s more CPU than was waited for, and their records do not "
-		     "say why: their CPU times may count something twice",
+		     "the processes used %s more CPU time than the total, for an unknown reason: some "
+		     "of it may be counted twice",
 		     text.buf);
 	if (!matters(s, lack))
 		return;
 	if (b->unclaimed_us >= lack / 2)
 		warn(s,
-		     "%s of the CPU is in no process: it was used by children that were waited for "
-		     "past the library and did not tell theirs (static or killed programs; as root the "
-		     "kernel tells)",
+		     "%s of CPU time belongs to no known process: it was used by children of static or "
+		     "killed programs, which write no records; run as root to get them from the kernel "
+		     "(taskstats)",
 		     text.buf);
 	else
-		warn(s, "%s of the CPU is in no process%s", text.buf,
-		     s->unwritten ? ": its record could not be written"
-				  : ", and the records do not say why");
+		warn(s, "%s of CPU time belongs to no known process%s", text.buf,
+		     s->unwritten ? ": a record could not be written" : ", for an unknown reason");
 }
 
 void summary_add_warnings(struct run_summary *s, const struct accounting *b)
@@ -94,37 +95,37 @@ void summary_add_warnings(struct run_summary *s, const struct accounting *b)
 
 	if (s->sums.missing) {
 		name_missing(b, &names);
-		warn(s, "the end of %llu process%s is not known: %s%s", ull(s->sums.missing),
+		warn(s, "the end of %llu process%s is unknown: %s%s", ull(s->sums.missing),
 		     plural(s->sums.missing, "", "es"), names.buf,
 		     s->sums.missing > 5 ? " ..." : "");
 	}
 	if (s->sums.lossy)
 		warn(s,
-		     "the kernel dropped process events while the machine was busy: the counts are "
-		     "lower bounds");
+		     "the kernel dropped process events while the machine was busy: counts are lower "
+		     "bounds");
 	if (s->sums.silent)
 		warn(s,
-		     "%llu program%s closed the door with a seccomp filter: the counters of %s end there",
-		     ull(s->sums.silent), plural(s->sums.silent, "", "s"),
-		     plural(s->sums.silent, "it", "them"));
+		     "%llu program%s installed a seccomp filter that stops recording: counters end "
+		     "there",
+		     ull(s->sums.silent), plural(s->sums.silent, "", "s"));
 	if (s->sums.other_root)
 		warn(s,
-		     "%llu process%s entered another root (chroot, bwrap, a container), where the "
-		     "library could not be loaded: what ran there is known from whoever waited for it",
+		     "%llu process%s entered another root (chroot, bwrap, a container) without "
+		     "libplimsoll.so: processes inside are known only from their parents",
 		     ull(s->sums.other_root), plural(s->sums.other_root, "", "es"));
 	for (size_t i = 0; i < b->file_count; i++) {
 		const struct record_file_damage *d = &b->files[i].rec.damage;
 
 		if (d->bytes)
 			warn(s,
-			     "%s: %llu bytes damaged in %u place%s, the first at offset %llu; skipped",
+			     "%s: skipped %llu damaged bytes in %u place%s, the first at offset %llu",
 			     b->files[i].name, ull(d->bytes), d->places, plural(d->places, "", "s"),
 			     ull(d->first_offset));
 	}
 	for (size_t i = 0; i < b->host_count; i++)
 		if (b->hosts[i].clock_step_us > 1000000 || b->hosts[i].clock_step_us < -1000000)
 			warn(s,
-			     "the clock of %s was moved by %.1f s during the run; durations are right",
+			     "the clock of %s was set by %.1f s during the run; durations are correct",
 			     b->hosts[i].name, (double)b->hosts[i].clock_step_us / 1e6);
 	if (s->cpu_total_known)
 		warn_difference(s, b);
@@ -132,89 +133,56 @@ void summary_add_warnings(struct run_summary *s, const struct accounting *b)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-void summary_json(const struct run_summary *s, struct jsonw *j)
+void summary_json(const struct run_summary *s, struct json_writer *j)
 {
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "jobid", s->jobid);
-	jsonw_str(j, "dir", s->dir);
-	jsonw_u64(j, "processes", s->sums.processes);
-	jsonw_u64(j, "images", s->sums.images);
-	jsonw_u64(j, "threads", s->sums.threads);
-	jsonw_u64(j, "programs", s->sums.programs);
-	jsonw_u64(j, "forks", s->sums.copies);
-	jsonw_u64(j, "missing", s->sums.missing);
-	jsonw_u64(j, "running", s->running);
-	jsonw_u64(j, "failed", s->sums.failed);
-	jsonw_u64(j, "signalled", s->sums.signalled);
-	jsonw_u64(j, "without_end", s->sums.no_end);
-	jsonw_u64(j, "other_root", s->sums.other_root);
-	jsonw_begin_object(j, "sources");
-	jsonw_u64(j, "preload", s->sums.by_preload);
-	jsonw_u64(j, "reaped", s->sums.by_reaper);
-	jsonw_u64(j, "taskstats", s->sums.by_taskstats);
-	jsonw_u64(j, "cn_proc", s->sums.by_cnproc);
-	jsonw_end_object(j);
-	jsonw_u64(j, "cpu_itemised", s->sums.itemised_us);
+	json_begin_object(j, NULL);
+	json_str(j, "jobid", s->jobid);
+	json_str(j, "dir", s->dir);
+	json_u64(j, "processes", s->sums.processes);
+	json_u64(j, "images", s->sums.images);
+	json_u64(j, "threads", s->sums.threads);
+	json_u64(j, "programs", s->sums.programs);
+	json_u64(j, "forks", s->sums.copies);
+	json_u64(j, "missing", s->sums.missing);
+	json_u64(j, "running", s->running);
+	json_u64(j, "failed", s->sums.failed);
+	json_u64(j, "signalled", s->sums.signalled);
+	json_u64(j, "without_end", s->sums.no_end);
+	json_u64(j, "other_root", s->sums.other_root);
+	json_begin_object(j, "sources");
+	json_u64(j, "preload", s->sums.by_preload);
+	json_u64(j, "reaped", s->sums.by_reaper);
+	json_u64(j, "taskstats", s->sums.by_taskstats);
+	json_u64(j, "cn_proc", s->sums.by_cnproc);
+	json_end_object(j);
+	json_u64(j, "cpu_itemised", s->sums.itemised_us);
 	if (s->cpu_total_known)
-		jsonw_u64(j, "cpu_total", s->cpu_total_us);
+		json_u64(j, "cpu_total", s->cpu_total_us);
 	else
-		jsonw_null(j, "cpu_total");
-	jsonw_u64(j, "cpu_exit_tail", s->sums.tail_us);
-	jsonw_u64(j, "cpu_exit_tail_unseen", s->sums.unseen_tail_us);
+		json_none(j, "cpu_total");
+	json_u64(j, "cpu_exit_tail", s->sums.tail_us);
+	json_u64(j, "cpu_exit_tail_unseen", s->sums.unseen_tail_us);
 	if (s->cgroup_cpu_us)
-		jsonw_u64(j, "cpu_cgroup", s->cgroup_cpu_us);
-	jsonw_u64(j, "cpu_supervisor", s->own_cpu_us);
-	jsonw_u64(j, "wall", s->wall_us);
-	jsonw_i64(j, "exitcode", s->exitcode);
-	jsonw_begin_array(j, "warnings");
+		json_u64(j, "cpu_cgroup", s->cgroup_cpu_us);
+	json_u64(j, "cpu_supervisor", s->own_cpu_us);
+	json_u64(j, "wall", s->wall_us);
+	json_i64(j, "exitcode", s->exitcode);
+	json_begin_array(j, "warnings");
 	for (size_t i = 0; i < s->warnings->list.count; i++)
-		jsonw_text(j, NULL, s->warnings->list.items[i]->str.data,
-			   s->warnings->list.items[i]->str.size);
-	jsonw_end_array(j);
-	jsonw_end_object(j);
+		json_text(j, NULL, s->warnings->list.items[i]->str.data,
+			  s->warnings->list.items[i]->str.size);
+	json_end_array(j);
+	json_end_object(j);
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-struct painter {
-	struct strbuf *out;
-	bool color;
-};
-
-static void paint(const struct painter *p, const char *code, const char *text)
-{
-	if (p->color)
-		strbuf_addf(p->out, "\x1b[%sm%s\x1b[0m", code, text);
-	else
-		strbuf_addstr(p->out, text);
-}
-
-/* 12345 as "12,345". */
-static void add_count(struct strbuf *out, uint64_t v)
-{
-	char digits[32];
-	int n = snprintf(digits, sizeof(digits), "%llu", ull(v));
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			strbuf_addch(out, ',');
-		strbuf_addch(out, digits[i]);
-	}
-}
-
-static void label(const struct painter *p, const char *name)
-{
-	_cleanup_free_ char *text = xasprintf("  %-10s", name);
-
-	paint(p, "2", text);
-}
-
-static void line_command(const struct painter *p, const struct run_summary *s)
+static void line_command(const struct sheet *p, const struct run_summary *s)
 {
 	_cleanup_strbuf_ struct strbuf words = STRBUF_INIT, command = STRBUF_INIT;
 	_cleanup_strbuf_ struct strbuf end = STRBUF_INIT;
 
-	/* standard error of a batch job is a file that others may read */
+	/* others may read the file of a batch job's standard error */
 	for (char *const *a = s->argv; a && *a; a++)
 		strbuf_add(&words, *a, strlen(*a) + 1);
 	secrets_mask_arguments(&words, 0, NULL);
@@ -240,93 +208,79 @@ static void line_command(const struct painter *p, const struct run_summary *s)
 		for (size_t w = 0; w + 1 < room && cut < command.len; w++)
 			cut += utf8_sequence(command.buf + cut, command.len - cut);
 	}
-	paint(p, "1", "plimsoll: ");
+	sheet_paint(p, "1", "plimsoll: ");
 	strbuf_add(p->out, command.buf, cut);
 	strbuf_addstr(p->out, cut < command.len ? "…: " : ": ");
-	paint(p, s->exitcode ? "1;31" : "32", end.buf);
+	sheet_paint(p, s->exitcode ? "1;31" : "32", end.buf);
 	strbuf_addch(p->out, '\n');
 }
 
-static void line_processes(const struct painter *p, const struct run_summary *s)
+/* ", 3 forks"; nothing for 0. */
+static void add_part(struct strbuf *out, uint64_t n, const char *one, const char *many)
+{
+	if (!n)
+		return;
+	strbuf_addstr(out, ", ");
+	add_counted(out, (int64_t)n, one, many, true);
+}
+
+static void line_processes(const struct sheet *p, const struct run_summary *s)
 {
 	struct strbuf *o = p->out;
 
-	label(p, "processes");
-	add_count(o, s->sums.processes);
-	if (s->sums.images != s->sums.processes) {
-		strbuf_addstr(o, " (");
-		add_count(o, s->sums.images);
-		strbuf_addstr(o, plural(s->sums.images, " image)", " images)"));
-	}
+	sheet_label(p, "processes");
+	add_processes(o, (int64_t)s->sums.processes, (int64_t)s->sums.images, true);
 	strbuf_addstr(o, ": ");
-	add_count(o, s->sums.programs);
-	strbuf_addf(o, " program%s", plural(s->sums.programs, "", "s"));
-	if (s->sums.copies) {
-		strbuf_addstr(o, ", ");
-		add_count(o, s->sums.copies);
-		strbuf_addf(o, " fork%s without exec", plural(s->sums.copies, "", "s"));
-	}
-	if (s->sums.threads > s->sums.processes) {
-		strbuf_addstr(o, ", ");
-		add_count(o, s->sums.threads);
-		strbuf_addstr(o, " threads");
-	}
+	add_counted(o, (int64_t)s->sums.programs, "program", "programs", true);
+	add_part(o, s->sums.copies, "fork without exec", "forks without exec");
+	if (s->sums.threads > s->sums.processes)
+		add_part(o, s->sums.threads, "thread", "threads");
 	strbuf_addch(o, '\n');
 	if (!s->sums.failed && !s->sums.signalled && !s->running)
 		return;
-	label(p, "ends");
-	add_count(o, s->sums.exited - s->sums.failed);
-	strbuf_addstr(o, " well");
-	if (s->sums.failed) {
-		strbuf_addstr(o, ", ");
-		add_count(o, s->sums.failed);
-		strbuf_addstr(o, " with an exit status other than 0");
-	}
-	if (s->sums.signalled) {
-		strbuf_addstr(o, ", ");
-		add_count(o, s->sums.signalled);
-		strbuf_addstr(o, " by a signal");
-	}
-	if (s->running) {
-		strbuf_addstr(o, ", ");
-		add_count(o, s->running);
-		strbuf_addstr(o, " still running");
-	}
+	sheet_label(p, "exits");
+	text_add_count(o, (int64_t)(s->sums.exited - s->sums.failed));
+	strbuf_addstr(o, " succeeded");
+	add_part(o, s->sums.failed, "failed", "failed");
+	add_part(o, s->sums.signalled, "by a signal", "by a signal");
+	add_part(o, s->running, "still running", "still running");
 	strbuf_addch(o, '\n');
 }
 
-static void line_cpu(const struct painter *p, const struct run_summary *s)
+static double percent(double part, double of)
+{
+	return of > 0 ? 100 * part / of : 100;
+}
+
+static void line_cpu(const struct sheet *p, const struct run_summary *s)
 {
 	struct strbuf *o = p->out;
-	double total = (double)(s->cpu_total_known ? s->cpu_total_us : s->sums.itemised_us) / 1e6;
-	double itemised = (double)s->sums.itemised_us / 1e6;
+	double itemised = (double)s->sums.itemised_us;
+	double total = s->cpu_total_known ? (double)s->cpu_total_us : itemised;
 
-	label(p, "CPU");
-	text_add_duration(o, total);
+	sheet_label(p, "CPU");
+	text_add_duration(o, total / 1e6);
 	if (s->wall_us)
-		strbuf_addf(o, ", %.2f of %lld %s busy", total / ((double)s->wall_us / 1e6),
+		strbuf_addf(o, ", %.2f of %lld %s busy", total / (double)s->wall_us,
 			    (long long)s->cpus, plural(s->cpus, "CPU", "CPUs"));
 	strbuf_addch(o, '\n');
-	label(p, "books");
+	sheet_label(p, "accounted");
 	if (s->cpu_total_known)
-		strbuf_addf(o, "%.1f %% of the CPU itemised",
-			    total > 0 ? 100 * itemised / total : 100.0);
+		strbuf_addf(o, "%.1f %% of CPU time", percent(itemised, total));
 	else
-		strbuf_addstr(o, "no total while processes run");
+		strbuf_addstr(o, "share unknown while processes run");
 	if (s->sums.tail_us && itemised > 0)
-		strbuf_addf(o, " (%.1f %% while exiting)",
-			    100 * (double)s->sums.tail_us / 1e6 / itemised);
-	if (total > 0 && (double)s->sums.unseen_tail_us / 1e6 > total / 100)
+		strbuf_addf(o, " (%.1f %% during process exit)",
+			    percent((double)s->sums.tail_us, itemised));
+	if (total > 0 && (double)s->sums.unseen_tail_us > total / 100)
 		strbuf_addf(
 			o,
-			", %.1f %% while exiting, of children whose parents left no record of them",
-			100 * (double)s->sums.unseen_tail_us / 1e6 / total);
+			", %.1f %% during the exit of children that their parents did not record",
+			percent((double)s->sums.unseen_tail_us, total));
 	if (s->sums.missing)
-		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
-			    plural(s->sums.missing, "", "s"));
+		add_part(o, s->sums.missing, "end unknown", "ends unknown");
 	else
-		strbuf_addstr(o,
-			      s->running ? ", the ends of all others known" : ", every end known");
+		strbuf_addstr(o, s->running ? ", all other ends known" : ", every end known");
 	strbuf_addch(o, '\n');
 }
 
@@ -353,7 +307,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct program *)a)->name, ((const struct program *)b)->name);
 }
 
-/* A name and files of that name are one program. */
+/* Files of the same name are one program. */
 static void join_namesakes(struct program *all, size_t n)
 {
 	qsort(all, n, sizeof(*all), by_name);
@@ -413,7 +367,7 @@ static struct program *sum_programs(const struct accounting *b)
 	return all;
 }
 
-static void lines_programs(const struct painter *p, const struct run_summary *s,
+static void lines_programs(const struct sheet *p, const struct run_summary *s,
 			   const struct accounting *b)
 {
 	_cleanup_free_ struct program *all = sum_programs(b);
@@ -432,7 +386,7 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 			strbuf_addstr(&cpu, "unknown");
 		if (all[i].rssmax_kib)
 			text_add_bytes(&rss, (double)all[i].rssmax_kib * 1024);
-		label(p, shown ? "" : "busiest");
+		sheet_label(p, shown ? "" : "busiest");
 		strbuf_addf(p->out, "%-24s %8llu x %12s %5.1f %% %10s\n", name.buf,
 			    ull(all[i].count), cpu.buf,
 			    total > 0 ? 100 * (double)all[i].cpu_us / total : 0.0, rss.buf);
@@ -442,18 +396,18 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 void summary_text(const struct run_summary *s, const struct accounting *b, struct strbuf *out,
 		  bool color)
 {
-	struct painter p = {out, color};
+	const struct sheet p = {out, color, LABEL, WIDTH};
 
 	line_command(&p, s);
 	line_processes(&p, s);
 	line_cpu(&p, s);
 	lines_programs(&p, s, b);
 	for (size_t i = 0; i < s->warnings->list.count; i++) {
-		label(&p, "warning");
+		sheet_label(&p, "warning");
 		text_add_printable(out, s->warnings->list.items[i]->str.data,
 				   s->warnings->list.items[i]->str.size);
 		strbuf_addch(out, '\n');
 	}
-	label(&p, "records");
+	sheet_label(&p, "records");
 	strbuf_addf(out, "%s\n", s->dir);
 }

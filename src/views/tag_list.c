@@ -1,4 +1,4 @@
-/* Tags with how many carry them; see tag_list.h. */
+/* Tags and how many jobs or processes have them; see tag_list.h. */
 #include "views/tag_list.h"
 
 #include <errno.h>
@@ -11,53 +11,49 @@
 
 /* ---- of jobs -------------------------------------------------------------------------------- */
 
+static void json_tag(struct proc_output *o, struct stmt *st)
+{
+	json_begin_object(&o->json.j, NULL);
+	json_str(&o->json.j, "key", stmt_get_str(st, 0));
+	json_str(&o->json.j, "value", stmt_get_str(st, 1));
+	json_i64(&o->json.j, "jobs", stmt_get_int(st, 2));
+	json_end_object(&o->json.j);
+	json_rows_next(&o->json);
+}
+
+static void tag_row(struct proc_output *o, struct stmt *st)
+{
+	stream_table_str(&o->table, stmt_get_str(st, 0));
+	stream_table_str(&o->table, stmt_get_str(st, 1));
+	stream_table_count(&o->table, stmt_get_int(st, 2));
+	stream_table_row(&o->table, 0);
+}
+
 int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 {
 	static const struct terminal_table_column columns[] = {
 		{"KEY", 0}, {"VALUE", COLUMN_CUT}, {"JOBS", COLUMN_RIGHT}};
 	static const struct terminal_table_column csv[] = {{"key", 0}, {"value", 0}, {"jobs", 0}};
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT key, value, count(*) FROM job_tag GROUP BY key, value "
-				"ORDER BY key, value");
-	struct json_rows json;
-	struct stream_table g;
-	int r, written, rows = 0;
+	struct proc_output o = {
+		.form = form,
+		.rows = stmt_prepare(s, "SELECT key, value, count(*) FROM job_tag GROUP BY key, "
+					"value ORDER BY key, value"),
+		.write = {[PROC_TABLE] = tag_row, [PROC_JSON] = json_tag, [PROC_CSV] = tag_row}};
 
-	if (!st)
+	if (!o.rows)
 		return -EIO;
-	if (form == PROC_JSON)
-		json_rows_begin(&json, f);
-	else
-		stream_table_begin(&g, form == PROC_CSV ? csv : columns, ARRAY_SIZE(columns),
-				   form == PROC_CSV, f);
-	for (; (r = stmt_step(st)) == 1; rows++) {
-		if (form == PROC_JSON) {
-			jsonw_begin_object(&json.j, NULL);
-			jsonw_str(&json.j, "key", stmt_get_str(st, 0));
-			jsonw_str(&json.j, "value", stmt_get_str(st, 1));
-			jsonw_i64(&json.j, "jobs", stmt_get_int(st, 2));
-			jsonw_end_object(&json.j);
-			json_rows_next(&json);
-			continue;
-		}
-		stream_table_str(&g, stmt_get_str(st, 0));
-		stream_table_str(&g, stmt_get_str(st, 1));
-		stream_table_count(&g, stmt_get_int(st, 2));
-		stream_table_row(&g, 0);
-	}
-	written = form == PROC_JSON ? json_rows_end(&json) : stream_table_end(&g);
-	return r < 0 ? r : written < 0 ? written : rows;
+	proc_output_begin(&o, columns, ARRAY_SIZE(columns), csv, ARRAY_SIZE(csv), f);
+	int r = proc_output_end(&o, proc_output_batch(&o));
+	return r < 0 ? r : (int)o.count;
 }
 
 int job_tags_text(struct store *s, int64_t job, struct strbuf *out)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key", db_int(job));
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		const char *key = stmt_get_str(st, 0), *value;
 
 		strbuf_addstr(out, out->len ? ";" : "");
@@ -99,16 +95,14 @@ static int by_text(const void *a, const void *b)
 static int load(struct taglist *l, struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT s.bytes, t.num_procs FROM job_proc_tag t "
-				"JOIN string s ON s.id = $1 + t.tags WHERE t.job = $2");
+		store_query(s,
+			    "SELECT s.bytes, t.num_procs FROM job_proc_tag t "
+			    "JOIN string s ON s.id = $1 + t.tags WHERE t.job = $2",
+			    db_int(store_key(job, 0)), db_int(job));
 	int r;
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, store_key(job, 0));
-	stmt_int(st, 2, job);
 	while ((r = stmt_step(st)) == 1) {
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+		_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 		struct value *tags = tags_parse(stmt_get_str(st, 0), NULL);
 
 		value_sort(tags);
@@ -119,23 +113,23 @@ static int load(struct taglist *l, struct store *s, int64_t job)
 	return r;
 }
 
-/* Tags that were written in another order are the same. */
+/* The order of tags does not matter. */
 static void merge(struct taglist *l)
 {
-	size_t kept = 0;
+	size_t n = 0;
 
 	if (l->count)
 		qsort(l->v, l->count, sizeof(*l->v), by_text);
 	for (size_t i = 0; i < l->count; i++) {
-		if (kept && !strcmp(l->v[kept - 1].text, l->v[i].text)) {
-			l->v[kept - 1].processes += l->v[i].processes;
+		if (n && !strcmp(l->v[n - 1].text, l->v[i].text)) {
+			l->v[n - 1].processes += l->v[i].processes;
 			value_free(l->v[i].tags);
 			free(l->v[i].text);
 		} else {
-			l->v[kept++] = l->v[i];
+			l->v[n++] = l->v[i];
 		}
 	}
-	l->count = kept;
+	l->count = n;
 }
 
 static int print_json(const struct taglist *l, FILE *f)
@@ -144,10 +138,10 @@ static int print_json(const struct taglist *l, FILE *f)
 
 	json_rows_begin(&json, f);
 	for (size_t i = 0; i < l->count; i++) {
-		jsonw_begin_object(&json.j, NULL);
+		json_begin_object(&json.j, NULL);
 		value_to_json(l->v[i].tags, &json.j, "tags");
-		jsonw_i64(&json.j, "processes", l->v[i].processes);
-		jsonw_end_object(&json.j);
+		json_i64(&json.j, "processes", l->v[i].processes);
+		json_end_object(&json.j);
 		json_rows_next(&json);
 	}
 	return json_rows_end(&json);

@@ -9,7 +9,7 @@
 
 #define SLICES 20
 #define BAR_MAX 60
-#define NAMED 5 /* processes that are named */
+#define NAMED 5 /* processes that are listed */
 
 void timeline_release(struct timeline *t)
 {
@@ -21,14 +21,12 @@ void timeline_release(struct timeline *t)
 
 static int load_job(struct timeline *t, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		s,
 		"SELECT j.jobid, j.start_us, j.end_us, j.duration_us, j.num_procs, "
-		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.processes FROM job j WHERE j.no = $1");
+		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.processes FROM job j WHERE j.no = $1",
+		db_int(job));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
 	int r = stmt_step(st);
 	if (r < 0)
 		return r;
@@ -50,11 +48,10 @@ int timeline_load(struct timeline *t, struct store *s, int64_t job)
 	if (r < 0)
 		return r;
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT time_us, processes, threads FROM job_profile "
-				"WHERE job = $1 ORDER BY n");
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
+		store_query(s,
+			    "SELECT time_us, processes, threads FROM job_profile "
+			    "WHERE job = $1 ORDER BY n",
+			    db_int(job));
 	while ((r = stmt_step(st)) == 1) {
 		GROW(t->steps, t->count, t->cap);
 		t->steps[t->count++] = (struct timeline_step){
@@ -87,7 +84,7 @@ static size_t slice_at(const struct slices *l, int64_t time)
 	return at <= 0 ? 0 : at >= (double)l->count ? l->count - 1 : (size_t)at;
 }
 
-/* What a process adds to the means of the slices that it ran in. */
+/* Adds a process to the means of the slices in which it ran. */
 static void add_process(struct slices *l, int64_t start, int64_t end)
 {
 	size_t last = slice_at(l, end);
@@ -103,11 +100,8 @@ static void add_process(struct slices *l, int64_t start, int64_t end)
 	}
 }
 
-/*
- * The means are those of the processes. The most at one moment comes from the profile, whose steps
- * stand for the larger number where there are many: a step counts where it begins, and behind it
- * the mean does.
- */
+/* Means are computed from the processes. The maximum comes from the profile, whose steps are merged
+ * to the larger number where there are many: a step counts in the slice in which it begins. */
 static int make_slices(const struct timeline *t, struct store *s, int64_t job, struct slices *l)
 {
 	int64_t end = t->steps[t->count - 1].time;
@@ -121,8 +115,6 @@ static int make_slices(const struct timeline *t, struct store *s, int64_t job, s
 	sql_job_range(&q, "p.id", job);
 	sql_add(&q, " AND p.start IS NOT NULL AND p.duration IS NOT NULL");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1)
 		add_process(l, stmt_get_int(st, 0), stmt_get_int(st, 1));
 	for (size_t i = 0; i < t->count; i++) {
@@ -164,11 +156,11 @@ static int print_chart(const struct timeline *t, struct store *s, int64_t job, F
 	if (r < 0)
 		return r;
 	bool fractions = l.width < 1e6;
-	fprintf(f, "%-*s  %6s  %5s\n", fractions ? 23 : 19, "FROM", "MEAN", "MOST");
+	fprintf(f, "%-*s  %6s  %5s\n", fractions ? 23 : 19, "FROM", "MEAN", "MAX");
 	for (size_t i = 0; i < l.count; i++) {
 		_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
-		(fractions ? add_local_time_ms : add_local_time)(&line, l.v[i].begin);
+		(fractions ? add_local_time_ms : text_add_local_time)(&line, l.v[i].begin);
 		strbuf_addf(&line, "  %6.2f  %5lld  ", l.v[i].mean, (long long)l.v[i].most);
 		add_bar(&line, &l.v[i], t->peak_procs, room);
 		while (line.len && line.buf[line.len - 1] == ' ')
@@ -189,13 +181,10 @@ static void print_head(const struct timeline *t, FILE *f)
 	add_counted(&head, t->processes, "process", "processes", human);
 	if (t->images != t->processes) {
 		strbuf_addstr(&head, " (");
-		add_count(&head, t->images, human);
-		strbuf_addstr(&head, plural(t->images, " image)", " images)"));
+		add_counted(&head, t->images, "image)", "images)", human);
 	}
 	if (t->peak_procs != UNKNOWN) {
-		strbuf_addstr(&head, ", at most ");
-		add_count(&head, t->peak_procs, human);
-		strbuf_addstr(&head, " at once");
+		add_peak(&head, t->peak_procs, human);
 		if (t->peak_threads == UNKNOWN) {
 			strbuf_addstr(&head, "; threads at once unknown");
 		} else {
@@ -242,29 +231,29 @@ static int print_page(const struct timeline *t, struct store *s, int64_t job, FI
 
 static int print_json(const struct timeline *t, struct store *s, int64_t job, FILE *f)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
-	jsonw_begin_object(&j, NULL);
-	jsonw_str(&j, "jobid", t->jobid);
+	json_begin_object(&j, NULL);
+	json_str(&j, "jobid", t->jobid);
 	json_time(&j, "start", t->start);
 	json_time(&j, "end", t->end);
 	json_number(&j, "duration", t->duration);
-	jsonw_i64(&j, "processes", t->processes);
-	jsonw_i64(&j, "images", t->images);
-	jsonw_i64(&j, "num_procs", t->images);
+	json_i64(&j, "processes", t->processes);
+	json_i64(&j, "images", t->images);
+	json_i64(&j, "num_procs", t->images);
 	json_number(&j, "peak_processes", t->peak_procs);
 	json_number(&j, "peak_threads", t->peak_threads);
-	jsonw_begin_array(&j, "profile");
+	json_begin_array(&j, "profile");
 	for (size_t i = 0; i < t->count; i++) {
-		jsonw_begin_object(&j, NULL);
+		json_begin_object(&j, NULL);
 		json_time(&j, "time", t->steps[i].time);
-		jsonw_i64(&j, "processes", t->steps[i].processes);
+		json_i64(&j, "processes", t->steps[i].processes);
 		json_number(&j, "threads", t->steps[i].threads);
-		jsonw_end_object(&j);
+		json_end_object(&j);
 	}
-	jsonw_end_array(&j);
+	json_end_array(&j);
 	fwrite(j.out.buf, 1, j.out.len, f);
-	/* lists of processes are streams of their own, inside the object */
+	/* lists of processes are streamed into the object */
 	fputs(",\n\"longest\":", f);
 	int r = print_processes(s, job, "-duration", PROC_JSON, f);
 	if (r < 0)

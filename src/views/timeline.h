@@ -1,11 +1,10 @@
-/* How many processes and threads of a job ran over time. */
-#ifndef PL_VIEWS_TIMELINE_H
-#define PL_VIEWS_TIMELINE_H
+/* The number of processes and threads of a job over time. */
+#pragma once
 
-#include "views/process_list.h"
+#include "views/processes/process_list.h"
 
 struct timeline_step {
-	int64_t time; /* us; the numbers hold from here on */
+	int64_t time; /* us; the numbers are valid from here on */
 	int64_t processes, threads;
 };
 
@@ -21,5 +20,3 @@ int timeline_load(struct timeline *t, struct store *s, int64_t job);
 
 int timeline_print(const struct timeline *t, struct store *s, int64_t job, enum proc_form form,
 		   FILE *f);
-
-#endif

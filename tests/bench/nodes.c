@@ -79,8 +79,7 @@ static int fail(const char *what, const struct strbuf *why)
 	return 1;
 }
 
-/* ---- batches -----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static void fill(struct bench *b, struct sample_set *set, uint64_t node, uint64_t tick)
 {
@@ -162,8 +161,7 @@ static void make_all(struct bench *b)
 	b->cpu_build = cpu_seconds();
 }
 
-/* ---- sending -----------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static uint64_t due_ns(const struct bench *b, uint64_t place)
 {
@@ -213,8 +211,8 @@ static int send_one(struct connection *c, const struct node *n, const struct one
 		{one->data, one->size},
 	};
 
-	put_word(words, n->pass);
-	put_word(words + 8, n->before);
+	pl_put_u64(words, n->pass);
+	pl_put_u64(words + 8, n->before);
 	return link_send(c->link, parts, ARRAY_SIZE(parts));
 }
 
@@ -256,8 +254,7 @@ static void send_hello(struct connection *c)
 	(void)link_send(c->link, parts, ARRAY_SIZE(parts));
 }
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Whose answer it is; false when it is nobody's of this connection. */
 static bool node_of(const struct bench *b, const struct link_part *name, uint64_t boot,
@@ -298,7 +295,7 @@ static void take_ack(struct bench *b, struct connection *c, uint64_t i, uint64_t
 static void take_nack(struct bench *b, struct connection *c, uint64_t i, const char *words,
 		      uint64_t now)
 {
-	uint64_t pass = get_word(words + 16), reason = get_word(words + 24);
+	uint64_t pass = pl_get_u64(words + 16), reason = pl_get_u64(words + 24);
 
 	if (reason == NACK_REFUSED)
 		b->refused++;
@@ -322,17 +319,16 @@ static void take_answers(struct bench *b, struct connection *c, size_t which, ui
 		bool nack = count >= 5 && link_part_is(&parts[1], KIND_NACK) && parts[2].size == 32;
 
 		c->heard_ns = now;
-		if ((!ack && !nack) || !node_of(b, &parts[3], get_word(parts[2].data), which, &i))
+		if ((!ack && !nack) || !node_of(b, &parts[3], pl_get_u64(parts[2].data), which, &i))
 			continue;
 		if (ack)
-			take_ack(b, c, i, get_word((const char *)parts[2].data + 8), now);
+			take_ack(b, c, i, pl_get_u64((const char *)parts[2].data + 8), now);
 		else
 			take_nack(b, c, i, parts[2].data, now);
 	}
 }
 
-/* ---- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void serve(struct bench *b, size_t which)
 {

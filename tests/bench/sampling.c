@@ -60,8 +60,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* ---- the processes ----------------------------------------------------------------------------
- */
+/* ---- the processes --------------------------------------------------------------------------- */
 
 static _Noreturn void asleep(bool busy)
 {
@@ -119,8 +118,7 @@ static void start_processes(struct bench *b)
 	qsort(b->watch.list, b->watch.count, sizeof(*b->watch.list), by_pid);
 }
 
-/* ---- variants ---------------------------------------------------------------------------------
- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 static void open_floor(struct bench *b)
 {

@@ -1,7 +1,7 @@
 /*
  * How fast a feed takes values: batches of nodes with busy jobs, packed as nodes send them, are
  * unpacked and handed to it as replay.h does, with a commit every so many.
- *     bench-feeds KIND TARGET NODES JOBS METRICS READINGS ROUNDS COMMIT
+ *     bench-sinks KIND TARGET NODES JOBS METRICS READINGS ROUNDS COMMIT
  * prints "values seconds values/s cpu_seconds". JOBS are of each node; every READINGS seconds a
  * node sends one batch; COMMIT batches are written at once.
  */
@@ -85,7 +85,7 @@ static void make_batch(const struct shape *s, uint64_t node, uint64_t round, str
 static int check(int r, const struct strbuf *why)
 {
 	if (r < 0)
-		fprintf(stderr, "bench-feeds: %s\n", why->len ? why->buf : strerror(-r));
+		fprintf(stderr, "bench-sinks: %s\n", why->len ? why->buf : strerror(-r));
 	return r;
 }
 
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	struct shape s;
 	uint64_t *const numbers[] = {&s.nodes,    &s.jobs,   &s.metrics,
 				     &s.readings, &s.rounds, &s.commit};
-	char dir[] = "/tmp/bench-feeds-XXXXXX";
+	char dir[] = "/tmp/bench-sinks-XXXXXX";
 	uint64_t position = 0, count = 0;
 	void *state;
 

@@ -2,7 +2,7 @@
  * How many values a second the formats of tables take: rows that look like processes of a large
  * job, with as many columns as the view `processes` of the store has, are made batch by batch.
  *
- *     bench-frames FORMAT CODEC ROWS FILE
+ *     bench-tables FORMAT CODEC ROWS FILE
  *
  * Prints values, seconds inside of the format by the clock and by CPU time, bytes of the file and
  * the largest resident set in KiB (of this program and its batches, too).
@@ -280,7 +280,7 @@ static double seconds(clockid_t clock)
 
 static int die(const struct strbuf *why)
 {
-	fprintf(stderr, "bench-frames: %s\n", why->buf);
+	fprintf(stderr, "bench-tables: %s\n", why->buf);
 	return 1;
 }
 
@@ -295,12 +295,12 @@ int main(int argc, char **argv)
 	uint64_t rows;
 
 	if (!f || parse_u64(argv[3], &rows) < 0) {
-		fputs("usage: bench-frames FORMAT CODEC ROWS FILE\n", stderr);
+		fputs("usage: bench-tables FORMAT CODEC ROWS FILE\n", stderr);
 		return 2;
 	}
 	prepare();
 	const struct table_options o = {.table = "processes", .codec = argv[2]};
-	if (f->open(&file, argv[4], columns, COLUMNS, &o, &why) < 0)
+	if (table_open(&file, f, argv[4], columns, COLUMNS, &o, &why) < 0)
 		return die(&why);
 	for (uint64_t at = 0; at <= rows; at += TABLE_BATCH) {
 		struct table_batch b = {.columns = values};
@@ -313,9 +313,9 @@ int main(int argc, char **argv)
 		double begin_wall = seconds(CLOCK_MONOTONIC);
 		double begin_cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 		if (b.rows)
-			r = f->write(file, &b, &why);
+			r = table_write(file, &b, &why);
 		if (r == 0 && last)
-			r = f->close(file, &why);
+			r = table_close(file, &why);
 		wall += seconds(CLOCK_MONOTONIC) - begin_wall;
 		cpu += seconds(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu;
 		if (r < 0)

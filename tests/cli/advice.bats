@@ -150,6 +150,7 @@ memory_group() {
   fi
 }
 
+# bats test_tags=root
 @test "a process that the kernel killed for memory is named so, with the limit of its control group" {
   memory_group
   for sampling in '' '--sample=100ms'; do
@@ -160,7 +161,7 @@ memory_group() {
       plimsoll run -q $sampling -o job -- "$PROGRAMS/actor" touch_memory 200 2>errors || status=$?
     equal status "$status" 137
     plimsoll report --json job >report.json
-    equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","memory ran out"]'
+    equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","it ran out of memory"]'
     jq -r '.findings[0].evidence' report.json | grep -q 'The kernel killed 1 process because memory was short; .* of 64 MiB'
     jq -r '.findings[0].advice' report.json | grep -q 'Give it more than 64 MiB'
     never '--time|Nothing needs'
@@ -174,6 +175,7 @@ memory_group() {
   equal kind "$(jq -r '.findings[0].kind' report.json)" killed
 }
 
+# bats test_tags=root
 @test "a job between start and stop knows the limit of its control group and the kills for it" {
   memory_group
   cat >script <<'S'
@@ -187,7 +189,7 @@ S
   sh -c 'echo $$ >"$1/cgroup.procs"; exec bash script' sh "$GROUP" 2>errors || fail "$(cat errors)"
   equal limits "$(jq -c '[.limits.memory, .limits.oom_kills]' job/job.json)" '[67108864,1]'
   plimsoll report --json job >report.json
-  equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","memory ran out"]'
+  equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","it ran out of memory"]'
   jq -r '.findings[0].advice' report.json | grep -q 'Give it more than 64 MiB'
 }
 
@@ -202,13 +204,13 @@ S
   plimsoll_uninstrument
   plimsoll submit "$PLIMSOLL_PREFIX/$id" >/dev/null
   plimsoll report --json "$id" >report.json
-  equal title "$(jq -r '.findings[0].title' report.json)" 'too little is known to say what bounded it'
-  jq -r '.findings[0].evidence' report.json | grep -q 'of 1 process are not known' || fail "$(jq -c .findings report.json)"
+  equal title "$(jq -r '.findings[0].title' report.json)" 'too little is known for a verdict'
+  jq -r '.findings[0].evidence' report.json | grep -q 'of 1 process are unknown' || fail "$(jq -c .findings report.json)"
   plimsoll report "$id" >report.txt
   grep -qE '^  CPU +at least [0-9.]+ [mu]s$' report.txt || fail "$(cat report.txt)"
   grep -qE '^  memory +at least ' report.txt || fail "$(cat report.txt)"
   plimsoll report "$id" -o report.html
-  grep -q 'of 1 process it is not known' report.html
+  grep -q 'unknown for 1 process' report.html
   run ! grep -q 'CPUs busy on average' report.html
 }
 

@@ -212,7 +212,7 @@ def check_storing():
         db.execute("commit")
         err = p.communicate(timeout=60)[1]
         differs("%d: ends by" % n, p.returncode, -n)
-        differs("%d: says so" % n, "being stored" in err, n in (signal.SIGINT, signal.SIGQUIT))
+        differs("%d: says so" % n, "storing the job" in err, n in (signal.SIGINT, signal.SIGQUIT))
         differs("%d: stored" % n, jobs_in(path), [("true", 1), ("whole", 2)])
         db.close()
     db = busy_store("twice.db")

@@ -182,7 +182,7 @@ check() {
   equal status "$status" 137
   kill "$(cat command)"
   plimsoll submit -q job
-  equal show "$(plimsoll show --json | jq -r .cut_off)" 'plimsoll itself was killed: the end of the command is not known'
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'plimsoll itself was killed: the end of the command is unknown'
   equal stored "$(plimsoll list --json | jq -c '.[] | [.num_procs >= 2, .duration > 200000]')" '[true,true]'
   equal burnt "$(plimsoll records --jsonl job | jq -c 'select(.exename == "actor") | .usertime + .systemtime > 150000')" true
   # another host's run may be alive, for all that is known here
@@ -208,7 +208,7 @@ check() {
     plimsoll submit -q job
     local code=${how#*,}
     equal "show of $how" "$(plimsoll show --json last | jq -r '[.exitcode, .cut_off] | join(", ")')" \
-      "$code, plimsoll itself was killed: the end of the command is by its own record"
+      "$code, plimsoll itself was killed: the end of the command is taken from its own record"
     equal "list of $how" "$(plimsoll list --json last | jq '.[0].exitcode')" "$code"
     equal "report of $how" "$(plimsoll report --json last | jq '.job.exitcode')" "$code"
     [ "$code" = 0 ] || plimsoll tree last | grep -q "(exit $code)"
@@ -231,7 +231,7 @@ check() {
 @test "a limit on the size of files that the command sets itself: what could not be written is told" {
   printf 'ulimit -f 1\nfor i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done\nexit 3\n' >limited.sh
   run -3 plimsoll run --no-kernel -o job -- sh limited.sh
-  [[ $output == *'could not write all of their records: a limit on the size of files'* ]] || fail "$output"
+  [[ $output == *'could not write all of their records: the file size limit'* ]] || fail "$output"
   # and nothing where nothing is missing
   run -0 plimsoll run --no-kernel -o whole -- sh -c 'ulimit -f 1000; /bin/true'
   [[ $output != *'could not write'* ]] || fail "$output"
@@ -246,7 +246,7 @@ check() {
   PLIMSOLL_PREFIX=$PWD/small plimsoll run -- sh -c 'for i in $(seq 1500); do /bin/true; done; exit 5' 2>err || status=$?
   umount small
   equal status "$status" 5
-  grep -q 'records could not all be written: No space left on device' err || fail "$(cat err)"
+  grep -q 'cannot write all records: No space left on device' err || fail "$(cat err)"
   run ! grep -q 'do not say why' err
   equal stored "$(plimsoll list --json | jq -c '[.[0].exitcode, (.[0].processes > 100)]')" '[5,true]'
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=colmet
 # The wall clock is set forwards and backwards, for the node and for the collector: nothing is lost, nothing is there
 # twice, numbers and order stay, durations are right, and nobody waits for an hour that is not over.
 

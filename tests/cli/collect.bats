@@ -26,20 +26,21 @@ DATA=$PL_SOURCE/../shared/data/colmet
   equal "status" "$output" "not running"
 }
 
+# bats test_tags=colmet
 @test "what the status says" {
   collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:csv --sink "store:$WORK/s.db"
   deliver n1 1 3
   until_stored c 3
   run -0 plimsoll collect --status --log c
   [[ $output == *"running, pid $PID"* ]]
-  [[ $output == *"0 of 3 entries are needed"* ]]
+  [[ $output == *"0 of 3 entries are still needed"* ]]
   [[ $output == *"nodes at $NATIVE: 3 batches, 1 nodes, 0 duplicates, 0 bad"* ]]
   [[ $output == *"colmet's nodes at $COLMET: 0 messages"* ]]
   [[ $output =~ stdout:csv\ +running\ +0 ]]
   [[ $output =~ store:$WORK/s.db\ +running\ +0 ]]
   # one log has one collector
   run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:csv
-  [[ $output == *"a collector is running with the log"* ]]
+  [[ $output == *"another collector uses the log"* ]]
   collector_stop "$PID"
 }
 
@@ -51,7 +52,7 @@ DATA=$PL_SOURCE/../shared/data/colmet
   touch -d '2 minutes ago' c/status.json
   run -0 --separate-stderr plimsoll collect --status --json --log c
   kill -CONT "$PID"
-  [[ $stderr == *"this was the state 2 min"*"ago: the collector has not written 'c/status.json' since"* ]] || fail "$stderr"
+  [[ $stderr == *"this status is 2 min"*"old: the collector no longer writes 'c/status.json'"* ]] || fail "$stderr"
   jq -e .pid <<<"$output" >/dev/null
   collector_stop "$PID"
 }
@@ -94,7 +95,7 @@ DATA=$PL_SOURCE/../shared/data/colmet
   deliver n1 11 12
   until_stored c 12
   collector_stop "$PID"
-  equal "lines about it" "$(grep -c "position' was no note: goes on with entry 11, which the sink says" c.err)" 2
+  equal "lines about it" "$(grep -c "position' is damaged: continues with entry 11, the first that the sink reports" c.err)" 2
   export PLIMSOLL_DB=$WORK/s.db
   equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((12 * 5 * 7))
 }
@@ -140,7 +141,7 @@ P
   deliver n4 1 1
   until_stored c 8
   collector_stop "$PID"
-  equal "lines about it" "$(grep -c 'store:.*has entry 10 of a log that ended with 4 when it was opened' c.err)" 1
+  equal "lines about it" "$(grep -c 'store:.*has entry 10, but the log ended with 4 when it was opened' c.err)" 1
   export PLIMSOLL_DB=$WORK/s.db
   equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $(((4 + 6 + 3 + 1) * 5 * 7))
   equal "lines" "$(sort -u c.out | wc -l)" $(((4 + 6 + 3 + 1) * 5 * 4))
@@ -192,7 +193,7 @@ P
   # readings of three jobs and the node, five of each in a batch
   equal "what was moved" "$(PLIMSOLL_DB=$WORK/old/s.db plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 75
   equal "what is new" "$(PLIMSOLL_DB=$WORK/s.db plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 105
-  equal "one line says so" "$(grep -c "'$WORK/s.db' is not the file any more that was opened" c.err)" 1
+  equal "one line says so" "$(grep -c "'$WORK/s.db' was replaced or removed after it was opened" c.err)" 1
   collector_stop "$PID"
 }
 
@@ -223,7 +224,7 @@ P
   rm nodes.hdf5
   deliver n1 6 12
   until_stored c 12
-  equal "one line says so" "$(grep -c "'$WORK/nodes.hdf5' is not there any more: it was removed" c.err)" 1
+  equal "one line says so" "$(grep -c "'$WORK/nodes.hdf5' or its filesystem was removed" c.err)" 1
   collector_stop "$PID"
   export PLIMSOLL_DB=$WORK/old.db
   plimsoll submit -q old.hdf5
@@ -246,9 +247,9 @@ P
 
 @test "a wrong sink ends it at once" {
   run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:xml
-  [[ $output == *"stdout:xml: stdout has the forms text, jsonl and csv, not 'xml'"* ]]
+  [[ $output == *"stdout:xml: unknown format 'xml' of stdout; use text, jsonl or csv"* ]]
   run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink nonsense:x
-  [[ $output == *"collect: --sink: 'nonsense:x' is not KIND:TARGET"*"stdout:text|jsonl|csv"* ]]
+  [[ $output == *"collect: --sink: invalid sink 'nonsense:x', expected KIND:TARGET"*"stdout:text|jsonl|csv"* ]]
   run -2 plimsoll collect --log c --sink stdout:csv
   [[ $output == *"--bind URI"* ]]
   run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*'
@@ -259,7 +260,7 @@ P
 
 @test "plain text is for loopback" {
   run -1 plimsoll collect --log c --bind 'tcp://*:15558' --sink stdout:csv
-  [[ $output == *"'tcp://*:15558' can be reached from other hosts: --keys FILE and --allow FILE"*"or --insecure"* ]]
+  [[ $output == *"other hosts can reach 'tcp://*:15558': use --keys FILE and --allow FILE"*"or --insecure"* ]]
   run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --forward tcp://192.0.2.1:5558
   [[ $output == *"'tcp://192.0.2.1:5558' is on another host"* ]]
 }
@@ -315,6 +316,7 @@ C
   collector_stop "$b"
 }
 
+# bats test_tags=colmet
 @test "garbage at both doors is counted and dropped" {
   collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
   "$PROGRAMS/feeder" flood "$COLMET" 1
@@ -335,12 +337,12 @@ C
   local feeder=$!
   until_status c '.native.no_room > 0'
   at_most "size of the log" "$(status_of c .log.bytes)" 65536
-  equal "lines about it" "$(grep -c 'takes no more' c.err)" 1
+  equal "lines about it" "$(grep -c 'cannot write the log' c.err)" 1
   # who holds it is said once before that, with what helps, and is shown
-  equal "lines about who" "$(grep -c "of its limit (--log-limit), held by store:postgresql:///x?host=$WORK/nowhere, which has taken nothing for .*take it out" c.err)" 1
+  equal "lines about who" "$(grep -c "of its limit (--log-limit), held by store:postgresql:///x?host=$WORK/nowhere, which has stored nothing for .*remove it" c.err)" 1
   equal "who" "$(status_of c .log.held_by)" "store:postgresql:///x?host=$WORK/nowhere"
   run -0 plimsoll collect --status --log c
-  [[ $output =~ [0-9]+\ %\ of\ its\ limit.*held\ by\ store:postgresql:///x.*,\ which\ has\ taken\ nothing\ for ]]
+  [[ $output =~ [0-9]+\ %\ of\ its\ limit.*held\ by\ store:postgresql:///x.*,\ which\ has\ stored\ nothing\ for ]]
   # without the sink that holds it up
   collector_stop "$PID"
   collector c --bind "$NATIVE" --log-limit 64K --sink stdout:jsonl
@@ -414,15 +416,15 @@ C
   kill -HUP "$PID"
   until_status c '.native.withdrawn > 0'
   "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 1 3 3 5 n2.key "$server"
-  equal "lines about the key" "$(grep -c 'has a key that is not allowed any more' c.err)" 1
+  equal "lines about the key" "$(grep -c 'its key was revoked' c.err)" 1
   # a list that is no good changes nothing: n2 is still in, n1 still out
   { cat before && echo "nonsense"; } >allowed
   kill -HUP "$PID"
   for _ in $(seq 600); do
-    ! grep -q 'still are' c.err || break
+    ! grep -q 'stays in force' c.err || break
     sleep 0.05
   done
-  grep -q "allowed:2 is no public key of 40 characters.*; those who were allowed before still are" c.err
+  grep -q "allowed:2: expected a public key of 40 characters.*; the previous list stays in force" c.err
   "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 4 5 3 5 n2.key "$server"
   kill -0 "$feeder"
   # back in: its node has kept everything
@@ -435,6 +437,7 @@ C
   equal "lines of n1" "$(jq -r 'select(.host == "n1") | .time' c.out | sort -u | wc -l)" 300
 }
 
+# bats test_tags=colmet
 @test "the log is emptied also when only colmet's nodes send" {
   collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
   plimsoll node -q --name old -i 100ms --wire colmet "$COLMET" -s procstats --control off 2>node.err 3>&- &
@@ -461,22 +464,22 @@ C
     ! grep -q 'may not send any more' c.err || break
     sleep 0.05
   done
-  grep -qF "key $(cat n1.public), which was for 'n1', may not send any more" c.err || fail "$(cat c.err)"
+  grep -qF "key $(cat n1.public) of 'n1' is revoked and may not send any more" c.err || fail "$(cat c.err)"
   "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 4 5 3 5 n1.key "$server" 3>&- &
   feeder=$!
   "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 4 5 3 5 stranger.key "$server" 3>&- &
   stranger=$!
   until_status c '.native.refused > 1'
   for _ in $(seq 600); do
-    [ "$(grep -c 'refused a call from' c.err)" -lt 2 ] || break
+    [ "$(grep -c 'refused a connection from' c.err)" -lt 2 ] || break
     sleep 0.05
   done
   kill "$feeder" "$stranger"
   wait "$feeder" "$stranger" || true
   collector_stop "$PID"
-  equal 'lines about calls' "$(grep -c 'refused a call from' c.err)" 2
+  equal 'lines about calls' "$(grep -c 'refused a connection from' c.err)" 2
   grep -F "with key $(cat n1.public), which was revoked at 20" c.err | grep -q "it was for 'n1'" || fail "$(cat c.err)"
-  grep -qF "with key $(cat stranger.public), which is not in the list of --allow" c.err || fail "$(cat c.err)"
+  grep -qF "with key $(cat stranger.public), which is not in the file of --allow" c.err || fail "$(cat c.err)"
 }
 
 @test "the status lists nodes by name: last batch, batches, what they dropped; bounded as text" {
@@ -503,7 +506,7 @@ C
   for i in $(seq 30); do deliver "m$i" 1 1 1 1; done
   until_status c '.nodes | length == 32'
   run -0 plimsoll collect --status --log c
-  [[ $output == *"and 12 more, which sent later than these: --json has all"* ]] || fail "$output"
+  [[ $output == *"and 12 more nodes that sent more recently: --json lists all"* ]] || fail "$output"
   collector_stop "$PID"
 }
 

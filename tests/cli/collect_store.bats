@@ -29,14 +29,14 @@ bats_require_minimum_version 1.5.0
   diff series.before series.after
   diff jobs.before jobs.after
   equal tag "$(ask "SELECT value FROM job_tags WHERE key = 'kept'")" yes
-  [[ $stderr == *"all 3 jobs of it are in the store already, skipped: 'nodes.hdf5'"* ]] || fail "$stderr"
+  [[ $stderr == *"all its 3 jobs are in the store already, skipped: 'nodes.hdf5'"* ]] || fail "$stderr"
   equal status "$status" 0
   # of one job the file has more than the store
   change "UPDATE sample_series SET count = count - 1, last_us = last_us - 5000000 WHERE job = (SELECT no FROM job WHERE jobid = '1002')"
   plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.before
   run --separate-stderr plimsoll submit nodes.hdf5
   equal status "$status" 1
-  [[ $stderr == *"job 1002 is in the store already, from a collector, with a part of these readings: \`plimsoll delete 1002\` first"* ]] ||
+  [[ $stderr == *"job 1002 is in the store already, from a collector, with a part of these samples; run \`plimsoll delete 1002\` first"* ]] ||
     fail "$stderr"
   plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.after
   diff series.before series.after
@@ -138,7 +138,7 @@ until_failed() {
   until_stored c 11
   equal "left out" "$(status_of c '.sinks[0] | [.skipped, .kept_aside] | join(" ")')" "3 3"
   collector_stop "$PID"
-  grep -q "is left out, and kept in '$WORK/c/sinks/store-.*/left-out': PostgreSQL: .*ours" c.err
+  grep -q "skipped entry [0-9]*, kept in '$WORK/c/sinks/store-.*/left-out': PostgreSQL: .*ours" c.err
   equal "values" "$(ask 'SELECT count(*) FROM samples')" $((8 * 5 * 7))
   run -1 plimsoll collect --log c --resend --sink "store:$STORE"
   [[ $output == *"0 sent again, 3 left out again"* ]]
@@ -147,7 +147,7 @@ until_failed() {
   [[ $output == *"3 sent again, 0 left out again"* ]]
   equal "values" "$(ask 'SELECT count(*) FROM samples')" $((11 * 5 * 7))
   run -1 plimsoll collect --log c --resend --sink "store:$STORE"
-  equal "nothing is left" "$output" "plimsoll: error: nothing is kept aside in 'c', of any sink"
+  equal "nothing is left" "$output" "plimsoll: error: no entries are kept aside in 'c' for any sink"
   # and the collector goes on where it was
   collector c --bind "$NATIVE" --sink "store:$STORE"
   deliver n2 4 5

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=colmet
 # colmet's records as others read them, and `extract`.
 
 bats_require_minimum_version 1.5.0
@@ -134,12 +135,12 @@ P
   run -1 --separate-stderr plimsoll extract data.x 42 1 2 read_bytes,
   run -1 --separate-stderr plimsoll extract --nothing
   run -2 --separate-stderr plimsoll extract nothing 42 1 2 read_bytes
-  equal "no file" "$stderr" "plimsoll: error: there is no file 'nothing' and none called 'nothing.EPOCH.hdf5'"
+  equal "no file" "$stderr" "plimsoll: error: there is no file 'nothing' and none named 'nothing.EPOCH.hdf5'"
   run -2 --separate-stderr plimsoll extract data.y 42 1 2 read_bytes
   [[ $stderr == *"cannot read 'data.y.1700000000.hdf5': "* ]] || fail "$stderr"
   run -4 --separate-stderr plimsoll extract data.x 42 1 2 read_bytes
   run -4 --separate-stderr plimsoll extract data.x 43 1 1800000000 read_bytes
-  equal "no data" "$stderr" "plimsoll: error: job 43 has none of these metrics between these times"
+  equal "no data" "$stderr" "plimsoll: error: job 43 has no values of these metrics in this time window"
   run -4 --separate-stderr plimsoll extract data.x 42 1 1800000000 nonsense
   [[ $stderr == *"no table has a metric 'nonsense'"* ]] || fail "$stderr"
   # a disk that is full
@@ -154,14 +155,14 @@ P
   plimsoll extract --plain data.x 42 1 1800000000 read_bytes 2>messages >answer.json || status=$?
   equal "status" "$status" 3
   equal "size of the answer" "$(stat -c %s answer.json)" 0
-  grep -q "error: cannot read 'data.x.1700000000.hdf5': " messages || fail "$(cat messages)"
+  grep -q "warning: cannot read 'data.x.1700000000.hdf5': " messages || fail "$(cat messages)"
   equal "lines" "$(wc -l <messages)" 2
   # one that is not in the window is not missed
   plimsoll extract --plain data.x 42 1700000070 1800000000 read_bytes >answer.json
   equal "rows" "$(jq -c .read_bytes answer.json)" "[80,80,100,100]"
   plimsoll extract --skip-damaged --plain data.x 42 1 1800000000 read_bytes,loadavg_1min 2>messages >answer.json
   equal "rows" "$(jq -c .read_bytes answer.json)" "[50,60,60,80,80,100,100]"
-  equal "messages" "$(grep -c "'data.x.1700000000.hdf5' is left out: " messages) of $(wc -l <messages)" "1 of 1"
+  equal "messages" "$(grep -c "cannot read 'data.x.1700000000.hdf5': " messages) of $(wc -l <messages)" "1 of 1"
 }
 
 @test "extract: of a file that is damaged further in, not even the rows before the damage are left" {
@@ -197,7 +198,7 @@ P
   equal "size of the answer" "$(stat -c %s answer.json)" 0
   plimsoll extract --skip-damaged --plain data.x 42 1 1800000000 read_bytes,zeal 2>messages >answer.json
   equal "rows" "$(jq -c .read_bytes answer.json)" "[50,60,60,80,80,100,100]"
-  grep -q "'data.x.1700000000.hdf5' is left out: " messages || fail "$(cat messages)"
+  grep -q "cannot read 'data.x.1700000000.hdf5': " messages || fail "$(cat messages)"
 }
 
 @test "extract: colmet's own file" {

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=colmet
 # The collector under colmet's name: its options, its messages, its files.
 
 # shellcheck source=tests/cli/lib.bash
@@ -186,5 +187,5 @@ S
   equal "a value" "$(jq -r 'select(.[1].job_id == 1001 and .[1].cpu_run_real_total) | .[1] | "\(.hostname) \(.timestamp) \(.cpu_run_real_total)"' documents)" \
     "vm 1794709883 1445209528"
   jq -r '.[0]' documents | grep -q '^colmet_dahu_taskstats_default'
-  grep -q "takes messages from everybody" log/colmet_err.log
+  grep -q "accepts messages from any host" log/colmet_err.log
 }

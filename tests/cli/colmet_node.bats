@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=colmet
 # Called as colmet-node and colmet-node-config: the options of colmet's two node programs, its documentation's
 # examples as they are written, and what arrives at a collector.
 
@@ -49,6 +50,7 @@ colmet() {
   equal 'seconds apart at most' "$(jq -s '[.[].time] | (last - first) <= 60' got)" true
 }
 
+# bats test_tags=root
 @test "the examples of colmet's documentation run as they are written" {
   cat >first <<'S'
 sudo colmet-node -vvv --zeromq-uri tcp://127.0.0.1:5556
@@ -132,15 +134,15 @@ S
 --zeromq-uri|needs a value
 -m rss -f /etc/passwd|named twice
 -m nosuch|there is no metric 'nosuch'
--m pgpgin,active_anon:1:-1|nothing would be sent: nothing here measures pgpgin, active_anon
--f rust_names|nothing would be sent: nothing here measures total_unevictable, pgpgin
+-m pgpgin,active_anon:1:-1|nothing would be sent: no source measures pgpgin, active_anon
+-f rust_names|nothing would be sent: no source measures total_unevictable, pgpgin
 -m jobs.memory_anon|nothing would be sent: colmet's records have no field for the metrics 'jobs.memory_anon' of the sources
 -m rapl.energy|nothing would be sent: colmet's records have no field for the metrics 'rapl.energy' of the sources
 -m job_counters.page_faults --enable-perfhw --perfhw-list instructions|nothing would be sent
 -f /nowhere|cannot read '/nowhere'
 --regex_job_id (?=x)|--regex_job_id
--p 99999999|takes a number
-stray|'stray' is not expected here
+-p 99999999|takes a whole number
+stray|unexpected argument 'stray'
 C
   equal version "$(colmet-node --version | cut -d' ' -f1)" colmet-node
   colmet-node --help | grep -q -e '--perfhw-list EVENT ...' || fail "$(colmet-node --help)"
@@ -173,7 +175,7 @@ keeps_coming() { until_true more_than "$1" $(($(count_of "$1") + 2)); }
   want=$(shown '[.period_ms, .metrics, .sources]')
   # the message of the Rust version, as it was captured
   send_message "$config" '\x82\xa7metrics\xb2pgpgin,active_anon\xadsample_period\xa30.5'
-  until_true grep -q "configuration message was refused: nothing would be sent: nothing here measures pgpgin, active_anon" node.log
+  until_true grep -q "refused a configuration message: nothing would be sent: no source measures pgpgin, active_anon" node.log
   equal 'in force' "$(shown '[.period_ms, .metrics, .sources]')" "$want"
   keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000'
   while IFS='|' read -r options text; do
@@ -213,7 +215,7 @@ C
   keeps_coming '.backend == "procstats_default"'
   # wrong values change nothing, and say so in one line
   colmet-node-config 0.5 nosuch "$config"
-  until_true grep -q "configuration message was refused: there is no metric 'nosuch'" node.log
+  until_true grep -q "refused a configuration message: there is no metric 'nosuch'" node.log
   equal 'in force' "$(shown .period_ms)" 300
   keeps_coming '.backend == "procstats_default"'
   end_node
@@ -229,7 +231,7 @@ C
   receiver
   colmet -s 0.2 --zeromq-uri "$uri" -m pgpgin,page_faults
   equal 'in force' "$(shown '[.metrics, .sources]')" '["","jobs job_tasks=living procstats job_counters=page_faults"]'
-  grep -q "nothing here measures pgpgin: left out" node.log || fail "$(cat node.log)"
+  grep -q "no source measures pgpgin: left out" node.log || fail "$(cat node.log)"
   keeps_coming '.backend == "procstats_default"'
   end_node
   printf 'page-faults:-1:-1,\ncpu_clock,procstats.meminfo_memtotal\n' >list
@@ -239,6 +241,7 @@ C
   end_node
 }
 
+# bats test_tags=root
 @test "every metric of the Rust version that is measured arrives in its messages, and records of the other no more" {
   [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
   # 256 page faults a round, whatever an allocator keeps
@@ -278,6 +281,7 @@ while True:
   at_most 'page faults counted' "$counted" "$((grown * 2 + 20000))"
 }
 
+# bats test_tags=root
 @test "events that are named as metrics arrive for a job" {
   [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
   receiver
@@ -296,6 +300,7 @@ while True:
 }
 at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
 
+# bats test_tags=root
 @test "processes and groups that are named, and a pattern that is really used" {
   [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
   receiver

@@ -94,6 +94,7 @@ nothing_left() {
 
 # ---- what it takes ---------------------------------------------------------------------------------------
 
+# bats test_tags=epmt
 @test "once: what is there goes into the store and away, with a line for each" {
   for id in 1 2; do make_job $id; done
   mv made/1.tgz in
@@ -107,6 +108,7 @@ nothing_left() {
   nothing_left
 }
 
+# bats test_tags=epmt
 @test "once: what was just written is waited for" {
   make_job 1
   cp made/1.tgz in
@@ -115,6 +117,7 @@ nothing_left() {
   nothing_left
 }
 
+# bats test_tags=epmt
 @test "all kinds of archives; never links, dots and other names" {
   make_job 1
   for form in tar.gz tar tar.xz tar.bz2 tar.zst; do
@@ -148,6 +151,7 @@ nothing_left() {
   nothing_left
 }
 
+# bats test_tags=epmt
 @test "what lands is taken at once: copied, moved, whole directories" {
   for id in 1 2 3 4; do make_job $id; done
   launch a --interval 1h
@@ -163,6 +167,7 @@ nothing_left() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "a file that is being written is left alone until it is closed" {
   make_job 1
   exec 8>in/1.tgz
@@ -181,6 +186,7 @@ nothing_left() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "without events the look at everything finds it" {
   make_job 1
   (deaf true) 2>/dev/null || skip "no user namespaces here"
@@ -190,6 +196,7 @@ nothing_left() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "recursive: directories below, old and new" {
   for id in 1 2 3 4; do make_job $id; done
   mkdir -p in/a/b in/done in/failed
@@ -206,6 +213,7 @@ nothing_left() {
   equal left "$(find in -type f -printf '%P\n')" done/4.tgz
 }
 
+# bats test_tags=epmt
 @test "keep: what is stored lies in done/, names that are there get a number" {
   make_job 1
   cp made/1.tgz in
@@ -221,6 +229,7 @@ nothing_left() {
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
+# bats test_tags=epmt
 @test "an archive that is linked into its place is taken at once, and one that is there already is counted apart" {
   make_job 1
   launch d --interval 1h
@@ -235,9 +244,10 @@ nothing_left() {
   until_true test ! -e in/again.tgz
   until_true grep -q 'skipped 1' d.pid
   run -0 plimsoll daemon --status --pidfile d.pid
-  equal status "$output" "running, pid $DAEMON, ingested 1, failed 0, waiting 0, in the store already 1"
+  equal status "$output" "running, pid $DAEMON, ingested 1, failed 0, waiting 0, already stored 1"
 }
 
+# bats test_tags=epmt
 @test "another job of an id is stored beside the first, one that cannot be told from it fails with the reason, and neither is deleted unstored" {
   make_job 4711
   mv made/4711.tgz made/first.tgz
@@ -253,15 +263,16 @@ nothing_left() {
   cp made/unclear.tgz in/.part && mv in/.part in/unclear.tgz
   until_true test -s in/failed/unclear.tgz.reason
   cmp made/unclear.tgz in/failed/unclear.tgz
-  grep -q 'job 4711 is in the store already (4711@2020-.*), at about the same time but not with the same start' in/failed/unclear.tgz.reason
+  grep -q 'job 4711 is in the store already (4711@2020-.*), at about the same time but with a different start' in/failed/unclear.tgz.reason
   # the very same is there, and goes
   cp made/first.tgz in/.part && mv in/.part in/again.tgz
   until_true test ! -e in/again.tgz
   until_true grep -q 'skipped 1' d.pid
   run -0 plimsoll daemon --status --pidfile d.pid
-  equal status "$output" "running, pid $DAEMON, ingested 2, failed 1, waiting 0, in the store already 1"
+  equal status "$output" "running, pid $DAEMON, ingested 2, failed 1, waiting 0, already stored 1"
 }
 
+# bats test_tags=epmt
 @test "a broken archive: moved away with the reason beside it, the others are stored" {
   make_job 1
   launch a --interval 1h
@@ -292,13 +303,14 @@ nothing_left() {
   equal beside "$(find in -type f -printf '%P\n' | sort | xargs)" "failed/b.tgz failed/b.tgz.reason"
 }
 
+# bats test_tags=epmt
 @test "a store that is out of reach is nobody's fault: jobs wait and are stored later" {
   for id in 1 2; do make_job $id; done
   echo "no directory" >place
   export PLIMSOLL_DB="$WORK/place/jobs.db"
   mv made/1.tgz in
   launch a --interval 1h
-  until_true grep -q 'the store cannot be used, jobs wait' a.log
+  until_true grep -q 'cannot use the store, jobs wait' a.log
   mv made/2.tgz in
   until_true grep -q 'waiting 2' a.pid
   equal waiting "$(find in -type f -printf '%P\n' | sort | xargs)" "1.tgz 2.tgz"
@@ -307,11 +319,12 @@ nothing_left() {
   until_true jobs_are 1 2
   until_true nothing_left
   finish "$DAEMON"
-  equal "lines at the beginning" "$(grep -c 'cannot be used' a.log)" 1
-  equal "lines at the end" "$(grep -c 'can be used again' a.log)" 1
+  equal "lines at the beginning" "$(grep -c 'cannot use' a.log)" 1
+  equal "lines at the end" "$(grep -c 'the store is usable again' a.log)" 1
   [ ! -e in/failed ] || fail "$(cat in/failed/*)"
 }
 
+# bats test_tags=epmt
 @test "once with a store that is out of reach fails, and the job stays" {
   make_job 1
   mv made/1.tgz in
@@ -322,6 +335,7 @@ nothing_left() {
   equal left "$(find in -mindepth 1 -printf '%P\n')" 1.tgz
 }
 
+# bats test_tags=epmt
 @test "a store that was removed under it is made anew, nothing goes into the void" {
   for id in 1 2; do make_job $id; done
   launch a --interval 1h
@@ -334,6 +348,7 @@ nothing_left() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "a store that is exchanged while the daemon waits for its lock gets all that is removed" {
   for id in 1 2 3; do make_job $id; done
   plimsoll submit -q made/1.tgz
@@ -342,12 +357,13 @@ nothing_left() {
   settle in/2.tgz in/3.tgz
   restored_under "$WORK/jobs.db" plimsoll daemon --ingest in --once
   equal status "$status" 0
-  grep -q "jobs.db' was removed or exchanged, opened anew" restored.out || fail "$(cat restored.out)"
+  grep -q "jobs.db' was removed or replaced; opening it again" restored.out || fail "$(cat restored.out)"
   grep -q "ingested 2, failed 0" restored.out || fail "$(cat restored.out)"
   equal jobs "$(stored)" "1 2 3"
   nothing_left
 }
 
+# bats test_tags=epmt
 @test "an input that takes one daemon after the other with it is moved away" {
   make_job 1
   mkdir -p "in/.claimed/$(hostname)-999999999"
@@ -355,7 +371,7 @@ nothing_left() {
   printf xxxx >in/.claimed/1.tgz.tries
   run plimsoll daemon --ingest in --once
   equal status "$status" 1
-  grep -q '5 daemons ended while they read it' in/failed/1.tgz.reason || fail "$output $(find in)"
+  grep -q '5 daemons crashed while reading it' in/failed/1.tgz.reason || fail "$output $(find in)"
   equal left "$(find in -mindepth 1 -printf '%P\n' | sort | xargs)" "failed failed/1.tgz failed/1.tgz.reason"
 }
 
@@ -383,6 +399,7 @@ sixty_jobs() {
   cp "$BATS_FILE_TMPDIR"/*.tgz made
 }
 
+# bats test_tags=epmt
 @test "two daemons share a directory: sixty jobs, each stored once, none lost" {
   sixty_jobs
   launch a --interval 1s
@@ -399,6 +416,7 @@ sixty_jobs() {
   nothing_left
 }
 
+# bats test_tags=epmt
 @test "killed in the middle of many, again and again: all are stored once" {
   sixty_jobs
   mv made/*.tgz in
@@ -424,6 +442,7 @@ at_least_stored() {
   [ "$(stored_count)" -ge "$1" ]
 }
 
+# bats test_tags=epmt
 @test "claims: of the dead on this host are put back, those of others and the living stay" {
   for id in 1 2 3; do make_job $id; done
   mkdir -p "in/.claimed/$(hostname)-999999999" in/.claimed/elsewhere-1 "in/.claimed/$(hostname)-$$"
@@ -445,13 +464,14 @@ at_least_stored() {
   launch a
   run plimsoll daemon --ingest in --pidfile a.pid
   equal status "$status" 1
-  [[ $output == *"running already, pid $DAEMON"* ]] || fail "$output"
+  [[ $output == *"already running, pid $DAEMON"* ]] || fail "$output"
   finish "$DAEMON"
   [ ! -e a.pid ] || fail "the pid file stays"
 }
 
 # ---- asking and ending ---------------------------------------------------------------------------------------
 
+# bats test_tags=epmt
 @test "background, status and stop; the pid file is in the prefix" {
   make_job 1
   run plimsoll daemon --status
@@ -488,6 +508,7 @@ at_least_stored() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "SIGTERM and SIGINT end it after the job at hand, SIGHUP makes it look" {
   make_job 1 --procs 20000
   for signal in TERM INT; do
@@ -522,6 +543,7 @@ at_least_stored() {
   finish "$DAEMON"
 }
 
+# bats test_tags=epmt
 @test "systemd is told: ready, what it does, alive, stopping" {
   make_job 1
   cat >listen.py <<'END'
@@ -559,6 +581,7 @@ test_count() {
   [ "$(grep -cx "$1" heard.log)" -ge "$2" ]
 }
 
+# bats test_tags=epmt
 @test "retire: what is over the limits goes" {
   for id in 1 2 3; do make_job $id; done
   export PLIMSOLL_RETIRE_KEEP=1
@@ -580,6 +603,7 @@ one_is_left() {
 
 # ---- as epmt ----------------------------------------------------------------------------------------------
 
+# bats test_tags=epmt
 @test "epmt daemon: status, start, stop, foreground" {
   export EPMT_OUTPUT_PREFIX="$WORK/epmt"
   make_job 1

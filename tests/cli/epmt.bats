@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # Called as epmt: its options, directories, metadata, papiex files, archives and messages, such that EPMT
 # and its users' scripts read what they expect.
 
@@ -100,6 +101,7 @@ print($2)" "$1"
   equal 'a name that is set' "$(pickled "$WORK/out/$USERNAME/55/job_metadata.tmp" "m['job_jobname']")" n
 }
 
+# bats test_tags=root
 @test "epmt run -a: options on either side, no summary, TSV files that add up" {
   prepare
   run epmt -a run "$PROGRAMS/actor" threads 3 20
@@ -149,6 +151,7 @@ P
   equal events "$(head -qn1 "$DIR"/*.csv | awk -F, '{ print NF, $47, $48 }')" "48 rdtsc_duration PERF_COUNT_SW_TASK_CLOCK"
 }
 
+# bats test_tags=root
 @test "epmt: subshells and copies make no papiex-error, and no row lasts less than its CPU time" {
   local form
   for form in COLLATED_TSV RUSAGE; do

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # Called as epmt: its command line, `run` with lines for the shell, jobs without a batch system, what asks first.
 
 bats_require_minimum_version 1.5.0
@@ -84,7 +85,7 @@ S
   run -0 setsid -w sh ./script
   equal stored "$(grep -c 'Imported successfully' <<<"$output")" 3
   [[ $output == *":2 earlier runs were recorded before the start of job "*"-runs of their own"* ]] || fail "$output"
-  [[ $output == *" was stopped already: this run is job "*"-runs2 of its own"* ]] || fail "$output"
+  [[ $output == *" was stopped already: this run becomes job "*"-runs2"* ]] || fail "$output"
   ! grep -q "ERROR\|outside" <<<"$output" || fail "$output"
   local sid
   sid=$(ls "$DIR" | sort -n | head -1)
@@ -199,8 +200,8 @@ L
   grep -qF "there is no job 'nosuch' in '" said
   grep -qF '; `epmt list` shows them' said
   grep -qF 'retire_jobs_ndays in settings.py sets one' said
-  grep -qF 'delete needs at least one job; see `epmt help delete`' said
-  grep -qF 'the job has not been stopped; `epmt stop` does that' said
+  grep -qF 'delete: missing JOB; see `epmt help delete`' said
+  grep -qF 'the job has not been stopped; run `epmt stop`' said
   # every command that is named is one
   grep -o '`epmt [a-z]*' said | sort -u | cut -d' ' -f2 >named
   equal "some are named" "$(($(wc -l <named) >= 4))" 1
@@ -225,7 +226,7 @@ L
   PLIMSOLL_RETIRE_AGE=1d epmt dbcare
   equal 'stays without -r' "$(epmt list)" "['a']"
   run -1 epmt drop </dev/null
-  [[ $output == *"--force does it"* ]] || fail "$output"
+  [[ $output == *"confirm with --force"* ]] || fail "$output"
   for answer in no '' NO; do
     run -1 python3 "$PL_SOURCE/tests/cli/pty_answer.py" "$answer" epmt drop
     [[ $output == *"(yes/NO)"* ]] || fail "$output"

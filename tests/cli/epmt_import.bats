@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # plimsoll db import: databases of EPMT into a store. The source is on the engine of $PL_ENGINE, the store on SQLite.
 
 load store
@@ -23,6 +24,7 @@ state() {
   if [ "$PL_ENGINE" = sqlite ]; then cat "$SOURCE"; else "$(postgres_bin)/pg_dump" "$SOURCE" | grep -v '^.\(un\)\?restrict '; fi | sha256sum
 }
 
+# bats test_tags=engine
 @test "jobs, processes, threads, tags, annotations, analyses and models, with their values" {
   source_database
   before=$(state)
@@ -45,6 +47,7 @@ state() {
   equal source "$(state)" "$before"
 }
 
+# bats test_tags=engine
 @test "imported analyses choose jobs, and those without one are unanalysed" {
   source_database --jobs 3
   # into a store on the same engine
@@ -79,6 +82,7 @@ state() {
   equal "with the job goes its analysis" "$(ask "SELECT count(*) FROM job_analyses WHERE jobid = '4000'")" 0
 }
 
+# bats test_tags=engine
 @test "again: nothing is doubled; broken off: it goes on where it was" {
   source_database --jobs 40
   plimsoll db import "$SOURCE" >/dev/null 2>&1 &
@@ -101,7 +105,7 @@ state() {
   source_database --bad --jobs 3
   run plimsoll db import "$SOURCE"
   equal status "$status" 1
-  [[ $output == *"job 4001: 'processes': line 2: column 'pid' is no number: 'many'; left out"*"2 jobs imported (6 processes), 0 there already, 1 left out, 1 model"* ]] || fail "$output"
+  [[ $output == *"job 4001 not imported: 'processes': line 2: column 'pid' is not a number: 'many'"*"2 jobs imported (6 processes), 0 already there, 1 failed, 1 model"* ]] || fail "$output"
   equal jobs "$(ask 'SELECT jobid FROM jobs ORDER BY 1' | paste -sd' ')" "4000 4002"
 }
 

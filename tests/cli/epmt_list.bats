@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # Called as epmt: list with EPMT's keywords, and dump of what is in the store.
 
 bats_require_minimum_version 1.5.0
@@ -13,6 +14,7 @@ three_jobs() {
   epmt submit one two three >/dev/null
 }
 
+# bats test_tags=engine
 @test "list jobs: every keyword of EPMT's" {
   three_jobs
   while IFS='|' read -r words want; do
@@ -70,25 +72,26 @@ L
     run -1 epmt list jobs "$words"
     [[ $output == *"$want"* ]] || fail "$words: $output"
   done <<'L'
-bogus=1|there is no keyword 'bogus': jobs, after, analyses
-limit=x|limit wants a number, not 'x'
-limit=-1|limit wants a number
-when=x|when wants a time
-before=yesterday|before wants a time
+bogus=1|unknown keyword 'bogus'; known ones: jobs, after, analyses
+limit=x|limit needs a number, not 'x'
+limit=-1|limit needs a number
+when=x|when needs a time
+before=yesterday|before needs a time
 order=nothing|jobs have no column 'nothing'
-order=desc()|order wants a column
-fmt=xml|fmt wants terse, dict or pandas
-fmt=orm|orm is an object of Python
-fltr=j.duration > 1|is an expression of Python
-exact_tag_only=maybe|wants True or False
-tags={'a'|literal of Python
-hosts=|hosts wants names of hosts
-annotations=[1]|annotations wants at most 8 pairs
-merge_threads_sums=True|there is no keyword
+order=desc()|order needs a column
+fmt=xml|fmt needs terse, dict or pandas
+fmt=orm|orm objects exist in Python only
+fltr=j.duration > 1|takes a Python expression, which is not supported
+exact_tag_only=maybe|needs True or False
+tags={'a'|Python literal
+hosts=|hosts needs host names
+annotations=[1]|annotations needs at most 8 pairs
+merge_threads_sums=True|unknown keyword
 nosuchjob|there is no job 'nosuchjob'
 L
 }
 
+# bats test_tags=engine
 @test "list jobs: dicts and frames have EPMT's keys and values" {
   three_jobs
   epmt list jobs fmt=dict limit=1 >dicts
@@ -113,6 +116,7 @@ assert 'usertime' not in job and job['proc_sums']['usertime'] == 55 and job['pro
   head -1 frame | grep -q ' jobid '
 }
 
+# bats test_tags=engine
 @test "list procs: every keyword, ids and dicts" {
   three_jobs
   first=$(epmt list procs a fmt=terse limit=1 | tr -d '[]')
@@ -134,7 +138,7 @@ merge_threads_sums=False|30
 L
   run -1 epmt list procs tags=op:build exact_tag_only=True
   run -1 epmt list procs before=-1
-  [[ $output == *"there is no keyword 'before'"* ]] || fail "$output"
+  [[ $output == *"unknown keyword 'before'"* ]] || fail "$output"
   run -1 epmt list procs order=bogus
   [[ $output == *"processes have no column 'bogus'"* ]] || fail "$output"
   equal order "$(epmt list processes a order='desc(Process.duration)' limit=1 fmt=terse)" "[$first]"
@@ -161,6 +165,7 @@ P
   equal dicts "$(epmt list procs | grep -o "'pid'" | wc -l)" 10500
 }
 
+# bats test_tags=engine
 @test "list job_proc_tags: each set once, folded, without keys" {
   three_jobs
   equal tags "$(epmt list job_proc_tags a)" "[{'op': 'build', 'step': '0'}, {'op': 'build', 'step': '1'}, {'op': 'build', 'step': '2'}]"
@@ -171,6 +176,7 @@ P
   run -1 epmt list job_proc_tags limit=1
 }
 
+# bats test_tags=engine
 @test "list thread_metrics: all columns, of processes with one thread too" {
   use_store
   make_job one --id a --threads 3

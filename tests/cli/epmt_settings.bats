@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # Called as epmt: settings.py. Every key works or is named with what to use instead, and no other store is ever used in silence.
 
 bats_require_minimum_version 1.5.0
@@ -58,7 +59,7 @@ db_params = {'url': os.environ['NO_SUCH_VARIABLE']}|settings.py:1: db_params can
 db_params = {'url': 'sqlite:///a.db'}\nif x:\n    db_params = {'url': 'sqlite:///b.db'}|settings.py:3: db_params cannot be known
 db_params = {'url': 'sqlite:///a.db'}\ndb_params['url'] = other()|settings.py:2: db_params cannot be known
 db_params = {'provider': 'mysql', 'host': 'h'}|provider 'mysql'; there are sqlite and postgres
-db_params = {'url': 'mysql://h/x'}|is no store
+db_params = {'url': 'mysql://h/x'}|is not a store
 db_params = {}|db_params has neither url nor provider
 L
   # the environment stands above the file
@@ -71,7 +72,7 @@ L
   [[ $output == *"db_params:{'url': 'postgresql://***@127.0.0.1:1/x'}"* ]] || fail "$output"
   printf "db_params = {'url': 'postgresql+psycopg2://u:x@127.0.0.1:1/x'}\n" >settings.py
   run -1 epmt list
-  [[ $output != *'is no store'* ]] || fail "$output"
+  [[ $output != *'is not a store'* ]] || fail "$output"
 }
 
 @test "keys that work: jobid_env_list, job_tags_env, ingest_failed_dir, retire_jobs_ndays, logfile, verbose" {

@@ -6,7 +6,7 @@
     export_check.py write STORE TABLE DIRECTORY JOBID...
                                                     the values that exports must have, for tests/readers/compare.mjs
     export_check.py perfmon DIRECTORY JOBID         every value of perfmon's exports, by its JSON files
-    export_check.py rows DIRECTORY FILE[,FILE...]   every value of tables of make_frames, by its own list
+    export_check.py rows DIRECTORY FILE[,FILE...]   every value of tables of make_tables, by its own list
 """
 import csv
 import datetime
@@ -303,7 +303,7 @@ def equal(store, table, paths, *jobids):
 
 
 def write(store, table, directory, *jobids):
-    """As make_frames writes its list; listed() reads it."""
+    """As make_tables writes its list; listed() reads it."""
     columns = []
     for i, (name, values) in enumerate(expected(store, table, jobids).items()):
         known = [v for v in values if v is not None]
@@ -360,7 +360,7 @@ def perfmon(directory, jobid):
         print(name, len(d), len(d.columns))
 
 
-# ---- the table of make_frames ------------------------------------------------------------------------------------
+# ---- the table of make_tables ------------------------------------------------------------------------------------
 
 
 def listed(directory):

@@ -46,6 +46,7 @@ os.execvp("'"$PROGRAMS"'/actor", ["actor", "threads", "2", "20"])'
   equal 'before their job' "$(ask 'SELECT count(*) FROM jobs j JOIN processes p ON p.job = j.job JOIN threads t ON t.process = p.id WHERE t.start < j.start OR p.start < j.start')" 0
 }
 
+# bats test_tags=root
 @test "threads at once that nobody saw are unknown" {
   use_store
   plimsoll run -q --threads off -- "$PROGRAMS/actor" threads 20 2 1
@@ -77,7 +78,7 @@ os.execvp("'"$PROGRAMS"'/actor", ["actor", "threads", "2", "20"])'
   run_job bash -c "ulimit -c 0; for s in SEGV KILL TERM TERM; do bash -c \"kill -\$s \\\$\\\$\"; done; exit 0"
   plimsoll report last --json >report.json
   equal evidence "$(jq -r '.findings[] | select(.kind == "killed") | .evidence' report.json)" \
-    "4 of 5 processes: 1 by SIGKILL, 1 by SIGSEGV, 2 by SIGTERM; the job itself did not end by one."
+    "4 of 5 processes: 1 by SIGKILL, 1 by SIGSEGV, 2 by SIGTERM; the job itself was not ended by one."
 }
 
 @test "memory that processes share is not counted in each of them" {
@@ -93,22 +94,22 @@ time.sleep(2)
 P
   plimsoll monitor -q -i 100ms -- python3 readers.py
   plimsoll report last --json >report.json
-  rss=$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum][0]' report.json)
-  pss=$(jq '[.curves[] | select(.metric == "process_memory.pss" and .host == null) | .maximum][0] // 0' report.json)
+  rss=$(jq '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum][0]' report.json)
+  pss=$(jq '[.series[] | select(.metric == "process_memory.pss" and .host == null) | .maximum][0] // 0' report.json)
   at_least "the sum" "$rss" $((4 * 64 << 20))
   plimsoll report last | tr -s ' \n' ' ' >report.txt
   if [ "$pss" != 0 ]; then
     at_most "split" "$pss" $((150 << 20))
-    grep -q 'memory [0-9.]* MiB \(to [0-9.]* MiB \)\?in all at one time' report.txt || fail "$(cat report.txt)"
+    grep -q 'memory [0-9.]* MiB \(to [0-9.]* MiB \)\?in all processes together' report.txt || fail "$(cat report.txt)"
   else
-    grep -q 'at most [0-9.]* [MG]iB in all at one time (shared pages counted in each process)' report.txt
+    grep -q 'at most [0-9.]* [MG]iB in all processes together (shared pages counted in each process)' report.txt
   fi
   # labels say which of both it is; charts begin with a capital
-  grep -q 'in all at one time (shared pages counted ' report.txt || fail "$(cat report.txt)"
-  grep -q 'RSS, shared in each' report.txt || fail "$(cat report.txt)"
+  grep -q 'in all processes together (shared pages counted ' report.txt || fail "$(cat report.txt)"
+  grep -q 'RSS (shared pages in each)' report.txt || fail "$(cat report.txt)"
   plimsoll report last -o report.html
-  grep -q 'all processes at one time; shared pages counted ' report.html
-  grep -q '<figcaption><b>RSS, shared in each</b>' report.html
+  grep -q 'all processes together; shared pages counted ' report.html
+  grep -q '<figcaption><b>RSS (shared pages in each)</b>' report.html
   equal 'titles that begin small' "$(grep -o '<figcaption><b>[a-z][^<]*' report.html)" ''
 }
 
@@ -126,17 +127,17 @@ P
   plimsoll report last | tr -s ' \n' ' ' >report.txt
   run ! grep -q 'samples missed' report.txt
   largest=$(sed -nE 's/.* ([0-9.]+) MiB in the largest process,.*/\1/p' report.txt)
-  most=$(sed -nE 's/.* ([0-9.]+) MiB in all at one time.*/\1/p' report.txt)
-  least=$(sed -nE 's/.*, ([0-9.]+) MiB to [0-9.]+ MiB in all at one time.*/\1/p' report.txt)
+  most=$(sed -nE 's/.* ([0-9.]+) MiB in all processes together.*/\1/p' report.txt)
+  least=$(sed -nE 's/.*, ([0-9.]+) MiB to [0-9.]+ MiB in all processes together.*/\1/p' report.txt)
   least=${least:-$most}
   at_least "all" "$least" "$largest"
   at_least "at most" "$most" "$least"
   # where the kernel's division of shared pages was read at every tick, it is the one figure
-  if [ "$(jq -c '.curves[] | select(.metric == "process_memory.pss" and .host == null) | .seldom' report.json)" = false ]; then
+  if [ "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .seldom' report.json)" = false ]; then
     equal "most and least" "$most" "$least"
   else
     # the peak that the kernel kept may be a little more than any sample
-    curve=$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576][0]' report.json)
+    curve=$(jq '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576][0]' report.json)
     at_least "the curve" "$curve" "$(jq -n "$most / 1.03")"
     at_most "the curve" "$curve" "$(jq -n "$most + 0.1")"
   fi
@@ -150,17 +151,17 @@ P
   plimsoll report last --json >report.json
   readings=$(ask "SELECT max(count) FROM series WHERE metric = 'process_memory.pss' AND entity_kind = 'job'")
   at_most readings "$readings" 10
-  equal seldom "$(jq -c '.curves[] | select(.metric == "process_memory.pss" and .host == null) | .seldom, .readings' report.json | paste -sd' ')" "true $readings"
+  equal seldom "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .seldom, .readings' report.json | paste -sd' ')" "true $readings"
   # two of one step are one point
-  at_most points "$(jq -c '.curves[] | select(.metric == "process_memory.pss" and .host == null) | .values | map(select(. != null)) | length' report.json)" "$readings"
-  equal often "$(jq -c '.curves[] | select(.metric == "process.rss" and .host == null) | .seldom' report.json)" false
-  equal counters "$(jq -c '[.curves[] | select(.rate and .seldom)] | length' report.json)" 0
+  at_most points "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .values | map(select(. != null)) | length' report.json)" "$readings"
+  equal often "$(jq -c '.series[] | select(.metric == "process.rss" and .host == null) | .seldom' report.json)" false
+  equal counters "$(jq -c '[.series[] | select(.rate and .seldom)] | length' report.json)" 0
   plimsoll report last -o page.html
-  grep -q "read $readings times, not known in between" page.html
+  grep -q "$readings samples, unknown in between" page.html
   grep -o '<path class="line k0 dot" d="[^"]*"' page.html | grep -q -v 'l[0-9]'
   # in the text a column without a reading is blank; all lines are over the same time
   plimsoll report last >report.txt
-  grep -q 'memory, shared split .*[▁▂▃▄▅▆▇█]  *[▁▂▃▄▅▆▇█]' report.txt || fail "$(cat report.txt)"
+  grep -q 'PSS (shared pages divided) .*[▁▂▃▄▅▆▇█]  *[▁▂▃▄▅▆▇█]' report.txt || fail "$(cat report.txt)"
 }
 
 @test "a job took as long everywhere" {
@@ -216,6 +217,7 @@ scratch() {
   plimsoll submit "$1" >/dev/null
 }
 
+# bats test_tags=epmt
 @test "what was deleted before it was written did not go to storage" {
   use_store
   for case in "700 3072 3072 0 B, 3 GiB" "701 3072 1024 2 GiB, 1 GiB" "702 1024 3072 0 B, 3 GiB"; do
@@ -224,19 +226,20 @@ scratch() {
     net="$net ${gone%%,*}" gone=${gone#*, }
     plimsoll show "$job" >show.txt
     equal show "$(line_of show.txt I/O | sed 's/.* written //')" \
-      "($((written > deleted ? written - deleted << 20 : 0)) bytes to storage, $((deleted << 20)) bytes deleted before they got there)"
+      "($((written > deleted ? written - deleted << 20 : 0)) bytes to storage, $((deleted << 20)) bytes deleted before reaching storage)"
     plimsoll report "$job" | tr -s ' \n' ' ' >report.txt
-    grep -q "written ($net to storage, $gone deleted before they got there)" report.txt || fail "$(cat report.txt)"
+    grep -q "written ($net to storage, $gone deleted before reaching storage)" report.txt || fail "$(cat report.txt)"
     plimsoll report "$job" -o page.html
-    grep -q "$net to storage, $gone deleted before they got there" page.html
+    grep -q "$net to storage, $gone deleted before reaching storage" page.html
     plimsoll report "$job" -o page.pdf
-    pdftotext -layout page.pdf - | tr -s ' ' | grep -q "Written to storage $net, $gone deleted before they got there"
+    pdftotext -layout page.pdf - | tr -s ' \n' ' ' | grep -q "written ($net to storage, $gone deleted before reaching storage)"
   done
   # nothing was deleted: nothing is said of it
   scratch 703 1024 0
   plimsoll report 703 | tr -s ' \n' ' ' | grep -q 'written (1 GiB to storage) '
 }
 
+# bats test_tags=epmt
 @test "a job that wrote scratch files and deleted them did not wait for storage" {
   use_store
   scratch 700 3072 3072
@@ -258,6 +261,7 @@ P
   equal sampled "$(plimsoll report last --json | jq '[.findings[] | select(.title | test("storage"))] | length')" 0
 }
 
+# bats test_tags=root
 @test "the I/O of a process that nobody knows is not taken for 0" {
   use_store
   cat >killed.py <<'P'
@@ -274,12 +278,12 @@ P
   at_least unknown "$unknown" 1
   equal json "$(plimsoll show last --json | jq .io_unknown)" "$unknown"
   plimsoll show last >show.txt
-  tr -s ' \n' ' ' <show.txt | grep -qE "I/O at least [0-9]+ bytes read .*at least [0-9]+ bytes written .*; not known of $unknown of $images images" || fail "$(cat show.txt)"
+  tr -s ' \n' ' ' <show.txt | grep -qE "I/O at least [0-9]+ bytes read .*at least [0-9]+ bytes written .*; unknown for $unknown of $images images" || fail "$(cat show.txt)"
   plimsoll report last >report.txt
-  tr -s ' \n' ' ' <report.txt | grep -qE "I/O at least .* read .*, at least .* written .*; not known of $unknown of $images images" || fail "$(cat report.txt)"
+  tr -s ' \n' ' ' <report.txt | grep -qE "I/O at least .* read .*, at least .* written .*; unknown for $unknown of $images images" || fail "$(cat report.txt)"
   plimsoll report last -o page.html
   grep -q 'Written at least' page.html
-  grep -q "not known of $unknown of $images images" page.html
+  grep -q "unknown for $unknown of $images images" page.html
   # what samples saw of it counts
   plimsoll run -q --sample 100ms -- sh -c 'python3 killed.py; true' || true
   plimsoll report last | tr -s ' \n' ' ' | grep -qE 'at least ([5-9](\.[0-9]+)?) MiB written' || fail "$(plimsoll report last)"
@@ -297,6 +301,7 @@ P
   run ! grep -q 'at least' report.txt
 }
 
+# bats test_tags=root
 @test "a killed process has the threads that are known, or none is said" {
   use_store
   cat >threads.py <<'P'

@@ -29,6 +29,7 @@ settle() {
   done
 }
 
+# bats test_tags=engine
 @test "steps after stop and submit are added, by submit and by the daemon" {
   use_store
   export SLURM_JOB_ID=4242
@@ -74,7 +75,7 @@ settle() {
   plimsoll run -q --no-submit -j 4242 -- true
   cp "$PLIMSOLL_PREFIX/4242/job.json" before.json
   run --separate-stderr plimsoll stop -j 4242
-  [[ $stderr == *"job 4242 was stopped already: nothing to do"* ]] || fail "$stderr"
+  [[ $stderr == *"job 4242 was already stopped; nothing to do"* ]] || fail "$stderr"
   cmp before.json "$PLIMSOLL_PREFIX/4242/job.json"
 }
 
@@ -127,6 +128,7 @@ settle() {
   equal "both are there" "$(grep -c "in the store already, skipped" <<<"$stderr")" 2
 }
 
+# bats test_tags=engine
 @test "samples that came after submission are added; those that are there stay" {
   use_store
   export SLURM_JOB_ID=4242
@@ -170,12 +172,13 @@ settle() {
   pack e2 in/e2.tgz
   ingest
   equal "left" "$(cd in && find . -name '*.tgz' | sort | paste -sd ' ')" "./failed/e2.tgz ./failed/third.tgz"
-  [[ $(cat in/failed/e2.tgz.reason) == *"job 641 is in the store already, and is not the same"* ]] || fail "$(cat in/failed/*.reason)"
+  [[ $(cat in/failed/e2.tgz.reason) == *"job 641 is in the store already, and differs from this one"* ]] || fail "$(cat in/failed/*.reason)"
   [[ $(cat in/failed/third.tgz.reason) == *"with other records of the same run"* ]] || fail "$(cat in/failed/*.reason)"
   equal jobs "$(ask "SELECT jobid, processes FROM jobs ORDER BY jobid" | paste -sd ' ')" "4242,1 4242,1 641,3"
   equal users "$(ask "SELECT count(DISTINCT \"user\") FROM jobs WHERE jobid = '4242'")" 2
 }
 
+# bats test_tags=engine
 @test "a job that an older version stored is compared by its sums" {
   use_store
   plimsoll run -q --no-submit -j 4242 -- sh -c '/bin/true; exit 0'
@@ -220,6 +223,7 @@ END
   fi
 }
 
+# bats test_tags=engine
 @test "what was noted in the store stays when the job is stored again" {
   use_store
   PLIMSOLL_JOB_TAGS='a:1;b:2' plimsoll run -q --submit -j 100 -- true
@@ -256,13 +260,13 @@ END
   equal "processes when run ends" "$(plimsoll records --jsonl left | jq -r 'select(.ended == "running") | .argv[2]')" ": >ready; read -r x <go"
   plimsoll submit -q left
   plimsoll show --json last >show.json
-  equal warnings "$(jq -r '.warnings[]' show.json)" "1 process still ran when the job was stored: figures that are told at the end are not in it"
+  equal warnings "$(jq -r '.warnings[]' show.json)" "1 process still running when the job was stored; values recorded at exit are missing"
   equal exit "$(jq .exitcode show.json)" 4
   equal ends "$(plimsoll procs --json last | jq -r '.[] | select(.ended != "exec").ended' | sort | paste -sd ' ')" "exit running"
   plimsoll procs last | grep -q 'running *sh -c : >ready' || fail "$(plimsoll procs last)"
   plimsoll report last >report.txt
   grep -q 'CPU *at least' report.txt || fail "$(cat report.txt)"
-  grep -q '1 process still ran when the' report.txt || fail "$(cat report.txt)"
+  grep -q '1 process still running when' report.txt || fail "$(cat report.txt)"
   : >go
   local i
   for ((i = 0; i < 200; i++)); do
@@ -273,6 +277,7 @@ END
   equal "ends afterwards" "$(plimsoll procs --json last | jq -r '.[] | select(.ended != "exec") | "\(.ended) \(.exitcode)"' | sort | paste -sd ' ')" "exit 1 exit 4"
 }
 
+# bats test_tags=engine
 @test "curves that a collector fed stay when the job is stored again" {
   use_store
   plimsoll run -q --no-submit -j 100 -- true
@@ -372,8 +377,8 @@ all_known() {
   left_behind job
   run --separate-stderr plimsoll stage -d arch job
   equal status "$status" 1
-  [[ $stderr =~ "job 4242 is not staged: it is still recorded by sh (pid "[0-9]+\) ]] || fail "$stderr"
-  [[ $stderr == *"; stage it when"*"ended (\`tail --pid=PID -f /dev/null\` waits for one)"* ]] || fail "$stderr"
+  [[ $stderr =~ "cannot stage job 4242: sh (pid "[0-9]+") still records to it" ]] || fail "$stderr"
+  [[ $stderr == *"; stage it afterwards (\`tail --pid=PID -f /dev/null\` waits for a process)"* ]] || fail "$stderr"
   run --separate-stderr plimsoll stage --no-compress-and-tar -d arch job
   equal status "$status" 1
   [ -e job/job.json ] || fail "it was moved"
@@ -384,13 +389,14 @@ all_known() {
   all_known
 }
 
+# bats test_tags=epmt
 @test "submit --remove keeps a directory that is still recorded, and removes it later" {
   use_store
   left_behind job
   run --separate-stderr plimsoll submit --remove job
   equal status "$status" 1
   [[ $output == "submitted 4242: "* ]] || fail "$output"
-  [[ $stderr =~ "'job' was submitted and is kept: it is still recorded by sh (pid "[0-9]+\) ]] || fail "$stderr"
+  [[ $stderr =~ "'job' was submitted but is kept: sh (pid "[0-9]+") still records to it" ]] || fail "$stderr"
   [ -e job/job.json ] || fail "it was removed"
   let_go job
   cp -r job copy
@@ -420,7 +426,7 @@ all_known() {
   for which in proj proj2; do
     run --separate-stderr plimsoll submit --remove $which
     equal status "$status" 1
-    [[ $stderr == *"'$which' was submitted and is kept: '"*"' in it is not of a job"* ]] || fail "$stderr"
+    [[ $stderr == *"'$which' was submitted but is kept: it contains '"*"', which is not part of a job"* ]] || fail "$stderr"
   done
   equal precious "$(cat proj/thesis.tex proj2/src/package.json | sort -u)" precious
   # nor is a store in it
@@ -432,7 +438,7 @@ all_known() {
   tar czf proj.tgz proj
   run --separate-stderr plimsoll submit --remove proj.tgz
   equal status "$status" 1
-  [[ $stderr == *"'proj.tgz' was submitted and is kept"* ]] || fail "$stderr"
+  [[ $stderr == *"'proj.tgz' was submitted but is kept"* ]] || fail "$stderr"
   # the daemon sets it aside
   mv proj1 proj.tgz in/
   ingest
@@ -451,7 +457,7 @@ all_known() {
   left_behind in/job
   ingest
   equal status "$status" 0
-  [[ $stderr == *"in/job' is left alone: it is still recorded by sh (pid "*"; it is taken when"* ]] || fail "$stderr"
+  [[ $stderr == *"ignoring '"*"in/job': still recorded by sh (pid "*"; will be stored when"* ]] || fail "$stderr"
   [ -e in/job/job.json ] || fail "it was taken"
   let_go in/job
   ingest

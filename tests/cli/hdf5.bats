@@ -26,6 +26,7 @@ stored() {
     }' | sort
 }
 
+# bats test_tags=colmet
 @test "a captured message: all columns, values and attributes, for h5py and PyTables" {
   [ -e "$MESSAGE" ] || skip "no sample data beside the project"
   for level in 0 6; do
@@ -34,6 +35,7 @@ stored() {
   done
 }
 
+# bats test_tags=colmet
 @test "colmet's own file is gone on with: same columns same table, others beside it" {
   [ -e "$CAPTURED" ] || skip "no sample data beside the project"
   cp "$CAPTURED" x.hdf5
@@ -59,6 +61,7 @@ P
   equal 'damage in what was read' "$(plimsoll sql --db store.db --csv "SELECT count(*) FROM job_warnings WHERE text LIKE '%damaged%'" | tail -n1)" 0
 }
 
+# bats test_tags=colmet
 @test "our own sources: every value once, compressed and not" {
   play a.hdf5 a 0 7
   check plan a.hdf5 7
@@ -67,6 +70,7 @@ P
   check plan b.hdf5 7
 }
 
+# bats test_tags=colmet
 @test "killed at any moment: whole for readers at once, complete in the end" {
   mkdir k
   kills=4
@@ -74,6 +78,7 @@ P
   check kill "$PROGRAMS/play_hdf5" k $kills
 }
 
+# bats test_tags=colmet
 @test "submit: colmet's own file, every value as h5py has it" {
   [ -e "$CAPTURED" ] || skip "no sample data beside the project"
   run -0 --separate-stderr plimsoll submit --db store.db "$CAPTURED"
@@ -82,15 +87,16 @@ P
     check cells "$CAPTURED" $job | sort >want
     equal lines "$(wc -l <want)" 400
     stored $job | diff - want
-    plimsoll show --db store.db $job | grep -q 'temperaturestats_default does not say when or where' ||
+    plimsoll show --db store.db $job | grep -q 'temperaturestats_default skipped: it has no column of times or hosts' ||
       fail "no warning"
   done
   # once more: nothing to do; by hand: replaced by nothing
   run -0 --separate-stderr plimsoll submit --db store.db "$CAPTURED"
-  [[ $stderr == *"all 2 jobs of it are in the store already, skipped"* ]] || fail "$stderr"
+  [[ $stderr == *"all its 2 jobs are in the store already, skipped"* ]] || fail "$stderr"
   equal jobs "$(plimsoll list --db store.db | sed 1d | wc -l)" 2
 }
 
+# bats test_tags=colmet
 @test "submit: our file has the sources, units and entities that were sent" {
   play live.hdf5 state 1 6
   run -0 --separate-stderr plimsoll submit --db store.db live.hdf5
@@ -105,14 +111,15 @@ P
     sed -n 1p)" process,306.77,44050432,bytes
 }
 
+# bats test_tags=colmet
 @test "submit: what is no file of colmet's gives one line" {
   run -0 --separate-stderr play empty.hdf5 state 0 0
   run -1 --separate-stderr plimsoll submit --db store.db empty.hdf5
-  [[ $stderr == *"'empty.hdf5': no jobs (groups job_1 and so on) in it"* ]] || fail "$stderr"
+  [[ $stderr == *"'empty.hdf5' contains no jobs (groups named job_1 etc.)"* ]] || fail "$stderr"
   play live.hdf5 live 0 2
   head -c 100000 live.hdf5 >cut.hdf5
   run -1 --separate-stderr plimsoll submit --db store.db cut.hdf5
-  [[ $stderr == *"'cut.hdf5': no HDF5 file, or damaged: truncated file"* ]] || fail "$stderr"
+  [[ $stderr == *"'cut.hdf5': not an HDF5 file, or damaged: truncated file"* ]] || fail "$stderr"
   equal lines "$(wc -l <<<"$stderr")" 1
 }
 
@@ -141,6 +148,7 @@ print(out + err, end="")
 P
 }
 
+# bats test_tags=colmet
 @test "submit: a reader that dies gives one line, and no job in part" {
   play live.hdf5 state 1 60
   local signal pause depth kills=(0 0 0)
@@ -194,14 +202,15 @@ with h5py.File("huge.hdf5", "w") as f:
 P
   for name in outside virtual; do
     run -1 --separate-stderr plimsoll submit --db store.db $name.hdf5
-    [[ $stderr == *"/job_5/t: is stored outside of the file; refused"* ]] || fail "$stderr"
+    [[ $stderr == *"/job_5/t: refused: its data is stored outside of the file"* ]] || fail "$stderr"
   done
   run -1 --separate-stderr plimsoll submit --db store.db linked.hdf5
   [[ $stderr == *"no jobs"* ]] || fail "$stderr"
   run -1 --separate-stderr plimsoll submit --db store.db huge.hdf5
-  [[ $stderr == *"says that it has 1125899906842624 rows, more than fit into the file"* ]] || fail "$stderr"
+  [[ $stderr == *"it claims 1125899906842624 rows, more than fit into the file"* ]] || fail "$stderr"
 }
 
+# bats test_tags=colmet
 @test "a full disk: nothing is lost, it goes on when there is room" {
   [ "$(id -u)" = 0 ] || skip "mounting needs root"
   mkdir disk

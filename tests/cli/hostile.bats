@@ -50,7 +50,7 @@ as() {
     at_least "closed for it" "$(jq .closed attack.json)" 2
     within "$PID" "$before" 380
     until_status "log$size" '.native.closed > 0'
-    equal "what is said" "$(grep -c 'closed a connection from 127.0.0.2: .*without an end\|closed a connection from 127.0.0.2: memory is short\|closed a connection from 127.0.0.2: all together' "log$size.err" | sed 's/[123]/some/')" some
+    equal "what is said" "$(grep -c 'closed a connection from 127.0.0.2: .*an endless message\|closed a connection from 127.0.0.2: memory is short\|closed a connection from 127.0.0.2: all connections' "log$size.err" | sed 's/[123]/some/')" some
     ! grep 'closed a connection from 127.0.0.1' "log$size.err" || fail "an honest node was closed"
     deliver "n$size" 61 70
     until_status "log$size" '.native.batches == 70'
@@ -129,6 +129,7 @@ as() {
   equal status "$status" 2
 }
 
+# bats test_tags=colmet
 @test "the same where colmet's nodes call" {
   collector log --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
   read -r before _ <<<"$(memory "$PID")"
@@ -155,6 +156,7 @@ node() {
   fail "no node: $(cat node.log)"
 }
 
+# bats test_tags=colmet
 @test "the same where colmet's messages configure a node" {
   port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   node -o out.smp --colmet-config "tcp://127.0.0.1:$port"
@@ -200,7 +202,7 @@ node() {
     read -r before _ <<<"$(memory "$PID")"
     deliver n1 1 3
     for sink in elastic clickhouse remote-write; do
-      until_status "log.$how" ".sinks[] | select(.sink | startswith(\"$sink\")) | (.reason // \"\") | contains(\"the answer is too long\")"
+      until_status "log.$how" ".sinks[] | select(.sink | startswith(\"$sink\")) | (.reason // \"\") | contains(\"the reply is too long\")"
     done
     within "$PID" "$before" 100
     kill -9 "$PID"

@@ -3,6 +3,7 @@
 
 load lib
 
+# bats test_tags=colmet,epmt,perfmon
 @test "an installed program finds its library and modules, and has its manual" {
   cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
   for file in bin/plimsoll bin/epmt bin/perfmon bin/colmet-collector bin/papi_avail bin/check_events lib/libplimsoll.so lib/libpapiex.so lib/plimsoll/archive.so share/man/man1/plimsoll.1 \

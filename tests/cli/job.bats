@@ -25,7 +25,7 @@ load lib
   # and the session is free again
   run plimsoll stop
   equal status "$status" 0
-  [[ $output == *"stopped already"* ]] || fail "$output"
+  [[ $output == *"already stopped"* ]] || fail "$output"
 }
 
 @test "starting and stopping twice: a clear word, and an error only when asked for" {
@@ -33,7 +33,7 @@ load lib
   plimsoll start -q
   run plimsoll start
   equal status "$status" 0
-  [[ $output == *"job 77 was started already"* ]] || fail "$output"
+  [[ $output == *"job 77 was already started"* ]] || fail "$output"
   run plimsoll start -e
   equal status "$status" 1
   plimsoll stop
@@ -43,13 +43,13 @@ load lib
   equal status "$status" 1
   run plimsoll start -e
   equal status "$status" 1
-  [[ $output == *"stopped already"* ]] || fail "$output"
+  [[ $output == *"already stopped"* ]] || fail "$output"
 }
 
 @test "stop without start is an error that names the remedy" {
   run plimsoll stop
   equal status "$status" 1
-  [[ $output == *"no job here"* ]] || fail "$output"
+  [[ $output == *"no current job"* ]] || fail "$output"
   PLIMSOLL_JOB=5 run plimsoll stop
   equal status "$status" 1
   [[ $output == *"job 5 has no directory"* ]] || fail "$output"
@@ -61,11 +61,11 @@ load lib
   for words in submit stop stage records dump; do
     run --separate-stderr plimsoll $words
     equal "status of $words" "$status" 1
-    [[ $stderr == *"there is no current job: the last one of this session was staged or removed, '$PLIMSOLL_PREFIX/4242' is gone; name"* ]] ||
+    [[ $stderr == *"no current job: the last one of this session, '$PLIMSOLL_PREFIX/4242', was staged or removed; name"* ]] ||
       fail "$words: $stderr"
   done
   run --separate-stderr setsid -w plimsoll records
-  [[ $stderr == *"there is no current job: the last one was staged or removed, '$PLIMSOLL_PREFIX/4242' is gone; name"* ]] || fail "$stderr"
+  [[ $stderr == *"no current job: the last one, '$PLIMSOLL_PREFIX/4242', was staged or removed; name"* ]] || fail "$stderr"
   plimsoll monitor -q --no-submit -i 50ms -d sampled -- sleep 0.2
   local id
   id=$(jq -r .jobid sampled/job.json)
@@ -97,7 +97,7 @@ load lib
   for id in ../x a/b . .. .x "a b" "$(printf 'a\nb')"; do
     run plimsoll start -j "$id"
     equal "'$id'" "$status" 1
-    [[ $output == *"cannot be used"* ]] || fail "$output"
+    [[ $output == *"invalid job id"* ]] || fail "$output"
   done
   run plimsoll run -j ../x -- echo ran
   equal status "$status" 0
@@ -114,7 +114,7 @@ load lib
       # shellcheck disable=SC2086 # several words
       run -0 --separate-stderr plimsoll run $options -- echo ran
       equal output "$output" ran
-      [[ $stderr == *"'$id' is a reserved word and no job id"*'; name another'* ]] || fail "$stderr"
+      [[ $stderr == *"'$id' is a reserved word, not a job id"*'; choose another'* ]] || fail "$stderr"
       [ ! -e dir ]
       # shellcheck disable=SC2086
       run -1 plimsoll start $options
@@ -124,7 +124,7 @@ load lib
     [[ $output == *"'$id' is a reserved word"* ]] || fail "$output"
   done
   run -0 --separate-stderr plimsoll run -j last -- true
-  [[ $stderr == *": it means the last job; name another"* ]] || fail "$stderr"
+  [[ $stderr == *": it means the last job; choose another"* ]] || fail "$stderr"
 }
 
 @test "the environment is recorded, secrets are masked, changes are kept" {
@@ -251,6 +251,7 @@ load lib
   equal running "$(summary running)" 1
 }
 
+# bats test_tags=root
 @test "what ends after the run is still recorded" {
   plimsoll run -q -o job -- sh -c "$PROGRAMS/actor sleep 600 8 & exit 0"
   sleep 1
@@ -274,7 +275,7 @@ until_listed() {
 $PROGRAMS/actor burn 20
 S
   plimsoll run -o job -- bash bg.sh 2>err
-  grep -q "store .*processes run still; the job is stored when they have ended, or now by: plimsoll submit $PWD/job" err || fail "$(cat err)"
+  grep -q "store .*processes are still running; the job is stored when all have ended, or now with: plimsoll submit $PWD/job" err || fail "$(cat err)"
   [ ! -e s.db ] || fail "stored at once"
   until_listed 1
   plimsoll procs --json last >procs.json
@@ -286,8 +287,8 @@ S
   equal "no warnings" "$(jq '.warnings | length' show.json)" 0
   # what the run saw of it is no total
   plimsoll report --json last >report.json
-  at_least "CPU of the report" "$(jq '.books.cpu_itemised' report.json)" 200000
-  [ "$(jq '.books | (.cpu_total // .cpu_itemised) >= .cpu_itemised' report.json)" = true ] || fail "$(jq -c .books report.json)"
+  at_least "CPU of the report" "$(jq '.accounting.cpu_itemised' report.json)" 200000
+  [ "$(jq '.accounting | (.cpu_total // .cpu_itemised) >= .cpu_itemised' report.json)" = true ] || fail "$(jq -c .accounting report.json)"
 }
 
 @test "a run that is told to end while a grandchild lives is stored, too" {
@@ -312,7 +313,7 @@ S
   equal "what is stored" "$(plimsoll procs --json last | jq -r '.[0].exitcode')" 7
   # in a session that ran nothing
   run -1 setsid -w plimsoll submit
-  [[ $output == *"this session has run no job; name the one that is meant"* ]] || fail "$output"
+  [[ $output == *"this session has run no job; name one"* ]] || fail "$output"
   run -1 setsid -w plimsoll stage --dest "$WORK/out"
   [[ $output == *"this session has run no job"* ]] || fail "$output"
   # one that goes elsewhere in between is not the one that was stopped
@@ -356,7 +357,7 @@ S
   equal "status" "$(jq '.[0].exitcode' list.json)" null
   at_most "its end after the kill, us" "$(($(jq '.stop_us' job/job.json) - killed))" 1000000
   run -0 plimsoll show last
-  [[ $output == *"exit         not known"* ]]
+  [[ $output == *"exit         unknown"* ]]
 }
 
 @test "the summary as JSON: on stderr, or into a file" {
@@ -376,19 +377,20 @@ S
   grep -q 'exit 3 after' err
   grep -q '2: 2 programs' err
   grep -q '1 by a signal' err
-  grep -q '% of the CPU itemised' err
+  grep -q '% of CPU time' err
   grep -q 'every end known' err
   plimsoll run -q -o job2 -- sh -c "$PROGRAMS/actor return 0" 2>err
   [ ! -s err ] || fail "$(cat err)"
 }
 
+# bats test_tags=epmt
 @test "a dry run prints the command with its environment and makes nothing" {
   run plimsoll run -n -- echo 'a b'
   equal status "$status" 0
   [[ $output == *"LD_PRELOAD="*"libplimsoll.so"*" echo 'a b'"* ]] || fail "$output"
   [ ! -e "$PLIMSOLL_PREFIX" ] || fail "$(find "$PLIMSOLL_PREFIX")"
   run --separate-stderr plimsoll run -n -- echo
-  [[ $stderr == *"the line by itself records nothing"* ]] || fail "$stderr"
+  [[ $stderr == *"running the line records nothing"* ]] || fail "$stderr"
   run --separate-stderr env JOB_ID=4711 EPMT_PREFIX= epmt run -n ./mem 3
   [[ $output != *//* && $output == */"$(id -un)"/4711/* ]] || fail "$output"
 }
@@ -432,21 +434,23 @@ S
   [ -e mark ]
 }
 
+# bats test_tags=root
 @test "a full disk: the program is unaffected and the books are open" {
   [ "$PL_AS" = root ] || skip "mounting needs root"
   unshare -m sh -c "mount -t tmpfs -o size=32k none $WORK && cd $WORK && mkdir job &&
     plimsoll run -o job --json=/tmp/s.$$ -- sh -c 'for i in \$(seq 300); do $PROGRAMS/actor return 0 || exit 1; done; echo all ran' >/tmp/o.$$ 2>/tmp/e.$$" || fail "status $?: $(cat /tmp/e.$$)"
   equal out "$(cat /tmp/o.$$)" "all ran"
-  grep -q 'could not all be written: No space left on device' /tmp/e.$$ || fail "$(cat /tmp/e.$$)"
+  grep -q 'cannot write all records: No space left on device' /tmp/e.$$ || fail "$(cat /tmp/e.$$)"
   rm -f /tmp/[soe].$$
 }
 
+# bats test_tags=root
 @test "prefixes: a link, a stranger's directory, an open one are refused" {
   mkdir real
   ln -s "$PWD/real" link
   PLIMSOLL_PREFIX=$PWD/link run plimsoll start
   equal link "$status" 1
-  [[ $output == *"is a link"* ]] || fail "$output"
+  [[ $output == *"is a symbolic link"* ]] || fail "$output"
   mkdir open && chmod 777 open
   PLIMSOLL_PREFIX=$PWD/open/sub run plimsoll start
   equal open "$status" 1
@@ -489,7 +493,7 @@ S
 @test "a job of several hosts on a disk of one: one clear warning at its start" {
   export SLURM_JOB_ID=4 SLURM_JOB_NUM_NODES=4
   plimsoll start 2>err >/dev/null
-  grep -q "has 4 hosts and .* is on this host's own disk" err || fail "$(cat err)"
+  grep -q "has 4 hosts, but .* is on the local disk of this host" err || fail "$(cat err)"
   plimsoll run -- true 2>err
   equal "not again" "$(grep -c "own disk" err)" 0
   SLURM_JOB_ID=5 plimsoll run -- true 2>err
@@ -498,6 +502,7 @@ S
   [ ! -s err ] || fail "$(cat err)"
 }
 
+# bats test_tags=root
 @test "a pid that is used again is another process" {
   [ "$(cat /proc/sys/kernel/pid_max)" -le 40000 ] || skip "pid_max is too large to go around in a test"
   cat >spin.c <<'C'
@@ -528,6 +533,7 @@ C
   equal actors "$(rows '.exename == "actor" and .exitcode == 2')" 2000
 }
 
+# bats test_tags=root
 @test "the cleaning of /tmp leaves the directory of a job alone while it runs" {
   mkdir -m 1777 clean
   export PLIMSOLL_PREFIX=$PWD/clean/jobs

@@ -45,11 +45,12 @@ make_job() {
   fail "the job did not come up"
 }
 
-@test "the jobs of this node: values, facts, what is absent and why" {
+@test "the jobs of this node: values, metadata, what is absent and why" {
   make_job
   plimsoll sample -s jobs -s jobproc --json >out.json
   jq -c '.[] | select(.source == "jobs").rows[] | select(.name == "4711")' out.json >row
-  equal facts "$(jq -c '.facts' row)" "{\"user\":\"$(id -un 7 2>/dev/null || echo 7)\",\"manager\":\"slurm\",\"path\":\"/$TOP/uid_7/job_4711\"}"
+  equal 'older name of the key' "$(jq '.facts == .metadata' row)" true
+  equal metadata "$(jq -c '.metadata' row)" "{\"user\":\"$(id -un 7 2>/dev/null || echo 7)\",\"manager\":\"slurm\",\"path\":\"/$TOP/uid_7/job_4711\"}"
   kernel=$(($(cat "/sys/fs/cgroup/cpuacct/$TOP/uid_7/job_4711/cpuacct.usage") / 1000))
   at_least cpu "$(jq .values.cpu_usage row)" 1000
   at_most cpu "$(jq .values.cpu_usage row)" "$kernel"
@@ -81,7 +82,7 @@ make_job() {
   equal why "$(jq -r '.[0].absent.memory_current' out.json)" \
     'memory: jobs of OAR have no memory group: set $Enable_mem_cg = "YES" in job_resource_manager_cgroups.pl'
   plimsoll sources --root "$PWD/tree" --json >out.json
-  equal sources "$(jq -r '.[] | select(.name == "jobs").detail' out.json)" "1 job of a batch system is here"
+  equal sources "$(jq -r '.[] | select(.name == "jobs").detail' out.json)" "1 batch job is running here"
   rm -r tree/sys
   plimsoll sources --root "$PWD/tree" --json >out.json
   equal sources "$(jq -r '.[] | select(.name == "jobs").state' out.json)" absent

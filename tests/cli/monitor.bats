@@ -214,7 +214,7 @@ print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
   kill -9 "${monitors[2]}"
   wait "${monitors[2]}" || true
   end_sleeper
-  grep -q 'have not reported within 2 s: n2 n3' err.0 || fail "$(cat err.0)"
+  grep -q 'did not report within 2 s: n2 n3' err.0 || fail "$(cat err.0)"
   equal missing "$(jq -r .missing_hosts job/job.json)" 'n2 n3'
   equal merged "$(plimsoll samples --json job/samples.smp | jq -r 'select(.event == "head") | .host')" n1
   equal beside "$(plimsoll samples --json job/n3.*/*.smp | jq -r 'select(.event == "head") | .host')" n3
@@ -267,6 +267,7 @@ print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
   at_most 'readings with the energy' "$(jq -s '[.[] | select(.energy)] | length' gpu)" 4
 }
 
+# bats test_tags=perfmon
 @test "layout perfmon: its four files beside our own" {
   plimsoll monitor -q --no-submit -i 1s --layout perfmon -d job -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; sleep 1.5'
   host=$(jq -r '.host_names[0]' job/metrics/cpu_metrics.json)
@@ -379,7 +380,7 @@ sampled_some() {
   sampled_some
   setsid sh -c "kill -TERM $pid; :"
   wait $pid || true
-  equal before "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM ended the monitor while the job ran: what came after it is not known'
+  equal before "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM ended the monitor while the job ran: what happened later is unknown'
   # a script that ends the monitor which it began wants no more
   rm -r job
   plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
@@ -405,7 +406,7 @@ sampled_some() {
   wait $pid || true
   end_sleeper
   plimsoll submit -q job
-  equal show "$(plimsoll show --json | jq -r .cut_off)" 'the monitor was killed: the end of the job is not known'
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'the monitor was killed: the end of the job is unknown'
   equal duration "$(plimsoll list --json | jq -c '.[0].duration > 100000')" true
   at_least curves "$(plimsoll series --json | jq length)" 3
 }
@@ -427,7 +428,7 @@ sampled_some() {
   equal "last line" "$(tail -n 1 err)" "plimsoll: these samples are not in the store: \`plimsoll submit plimsoll-888\` adds them to job 888"
   run --separate-stderr plimsoll series 888
   equal status "$status" 1
-  [[ $stderr == *"the job was not sampled: "*"\`plimsoll submit plimsoll-JOB\` adds it"* ]] || fail "$stderr"
+  [[ $stderr == *"the job was not sampled; "*"\`plimsoll submit plimsoll-JOB\` stores them"* ]] || fail "$stderr"
   plimsoll submit -q plimsoll-888
   run -0 --separate-stderr plimsoll series 888
   [[ $output == *process.* ]] || fail "$output"
@@ -445,7 +446,7 @@ sampled_some() {
   end_sleeper
   run -3 plimsoll monitor -q -i 100ms -d failed -- sh -c 'sleep 0.3; exit 3'
   equal failed "$(plimsoll report --json | jq -r '.findings[0] | .title + ": " + .advice')" \
-    'it failed with exit status 3: Look at what it printed; `plimsoll run` also records how each of its processes ended.'
+    'it failed with exit status 3: Look at its output; `plimsoll run` also records how each process ended.'
 }
 
 @test "a source that was asked for and gives nothing is named with the reason" {
@@ -463,10 +464,10 @@ sampled_some() {
   mkdir dir
   run --separate-stderr plimsoll samples dir
   equal status "$status" 1
-  equal said "$stderr" "plimsoll: error: 'dir' is a directory: name a sample file in it (*.smp), or let \`plimsoll series\` show those of a job"
+  equal said "$stderr" "plimsoll: error: 'dir' is a directory; name a sample file in it (*.smp), or use \`plimsoll series\` for a whole job"
   mkdir -p tree/proc tree/sys/fs/cgroup
   run -0 --separate-stderr plimsoll sample --root "$PWD/tree" -s jobs -s jobproc
   equal rows "$output" ""
-  [[ $stderr == *"jobs: nothing to read: no job was found on this node"* ]] || fail "$stderr"
-  [[ $stderr == *"jobproc: nothing to read: no job was found on this node"* ]] || fail "$stderr"
+  [[ $stderr == *"jobs: nothing to read: there is no job on this node"* ]] || fail "$stderr"
+  [[ $stderr == *"jobproc: nothing to read: there is no job on this node"* ]] || fail "$stderr"
 }

@@ -25,6 +25,7 @@ parts_of() {
 NOW=1750000000
 DAY=86400
 
+# bats test_tags=engine
 @test "another cluster, another year, another user, a job that was put back: all are jobs of their own" {
   use_store
   ours here $NOW $((NOW + 600)) '.scheduler.cluster = "a"'
@@ -69,6 +70,7 @@ DAY=86400
   equal jobs "$(stored)" "4711,d 4711,f"
 }
 
+# bats test_tags=engine
 @test "a part that may be of either of two jobs is refused with both" {
   use_store
   ours a $NOW $((NOW + 600)) '.scheduler.cluster = "a"'
@@ -77,7 +79,7 @@ DAY=86400
   plimsoll submit -q a b
   run --separate-stderr plimsoll submit unclear
   equal status "$status" 1
-  [[ $stderr == *"several jobs 4711 are in the store ("*" on a, "*" on b), and which of them this belongs to cannot be told; nothing of it was stored: 'unclear'"* ]] || fail "$stderr"
+  [[ $stderr == *"several jobs 4711 are in the store ("*" on a, "*" on b); cannot tell which of them this belongs to; nothing of it was stored: 'unclear'"* ]] || fail "$stderr"
   run -1 plimsoll show 4711
   [[ $output == *": 4711@b (alice on b), 4711@a (alice on a);"* ]] || fail "$output"
   ours unclear $((NOW + 60)) $((NOW + 500)) '.host = "n9" | .scheduler.cluster = "b"'
@@ -85,6 +87,7 @@ DAY=86400
   equal parts "$(parts_of 4711@b) $(parts_of 4711@a)" "2 0"
 }
 
+# bats test_tags=epmt
 @test "EPMT's jobs: the same start is the same, another time another job, another start at that time is refused" {
   use_store
   make_job e1 --id 4711
@@ -98,7 +101,7 @@ DAY=86400
   [[ $stderr == *"job 4711 is in the store already, skipped: 'e1'"* ]] || fail "$stderr"
   run --separate-stderr plimsoll submit other
   equal status "$status" 1
-  [[ $stderr == *"job 4711 is in the store already (4711@20"*"), at about the same time but not with the same start"*"; nothing of it was stored: 'other'"* ]] || fail "$stderr"
+  [[ $stderr == *"job 4711 is in the store already (4711@20"*"), at about the same time but with a different start"*"; nothing of it was stored: 'other'"* ]] || fail "$stderr"
   equal jobs "$(ask "SELECT count(*) FROM jobs WHERE jobid = '4711'")" 3
   # one of ours at that time can be neither a part nor another one; years later it is another one
   ours mine 1600000001 1600000005 '.scheduler = null | .user = null'
@@ -109,6 +112,7 @@ DAY=86400
   equal jobs "$(ask "SELECT count(*) FROM jobs WHERE jobid = '4711'")" 4
 }
 
+# bats test_tags=engine
 @test "samples without metadata are told apart by their times" {
   use_store
   local i=0 start
@@ -125,10 +129,11 @@ DAY=86400
   [[ $stderr == *"job 4711 is in the store already, skipped"* ]] || fail "$stderr"
   run --separate-stderr plimsoll submit 2.smp
   equal status "$status" 1
-  [[ $stderr == *"cannot be put together"* ]] || fail "$stderr"
+  [[ $stderr == *"cannot be merged"* ]] || fail "$stderr"
   equal values "$(ask "SELECT count(*) FROM samples")" 6
 }
 
+# bats test_tags=engine,epmt
 @test "an id that several have: list shows all, commands that need one list the choices, ID@START and ID@CLUSTER name one" {
   use_store
   export TZ=UTC
@@ -139,7 +144,7 @@ DAY=86400
   equal "list" "$(plimsoll list --ids 4711 | paste -sd ' ')" "4711 4711"
   equal "list, as JSON" "$(plimsoll list --json 4711 | jq -c '[.[].tags.from]')" '["b","a"]'
   local first="4711@2024-07-03T15:06:40" second="4711@2025-06-15T15:06:40"
-  local choices="several jobs have the id '4711': name one as ID@START or ID@CLUSTER: $second (alice on a), $first (bob on b); \`plimsoll list 4711\` shows them"
+  local choices="several jobs have the id '4711'; use ID@START or ID@CLUSTER: $second (alice on a), $first (bob on b); \`plimsoll list 4711\` shows them"
   local command
   for command in "show 4711" "report 4711" "dump 4711" "tree 4711" "procs 4711" "series 4711" "export 4711 -o x.csv" "delete 4711" \
     "tag 4711 k:v" "annotate 4711 k=v" "timeline 4711" "threads 4711"; do
@@ -175,6 +180,7 @@ DAY=86400
   equal "the one that is left" "$(plimsoll show --json 4711 | jq -r .tags.from)" a
 }
 
+# bats test_tags=epmt
 @test "two of an id in one table, file and database of an export are told apart" {
   use_store
   export TZ=UTC
@@ -194,6 +200,7 @@ import sqlite3
 print(*sqlite3.connect("all.db").execute("SELECT jobid, count(*) FROM processes GROUP BY 1 ORDER BY 1"))')" "('$first', 10) ('$second', 7)"
 }
 
+# bats test_tags=engine
 @test "two of an id in the hour that clocks repeat have names in UTC" {
   use_store
   export TZ=America/New_York
@@ -218,6 +225,7 @@ print(*sqlite3.connect("all.db").execute("SELECT jobid, count(*) FROM processes 
   equal "in local time again" "$(plimsoll show --json 4711@2020-11-01T01:30:00 | jq -r .tags.from)" a
 }
 
+# bats test_tags=engine
 @test "several at once submit jobs of one id: none is lost, none is there twice" {
   use_store
   local i
@@ -263,6 +271,7 @@ to_schema_7() {
   fi
 }
 
+# bats test_tags=engine,epmt
 @test "a store of the version before keeps all it has, learns the clusters, and takes another job of an id" {
   use_store
   ours a $NOW $((NOW + 600)) '.scheduler.cluster = "a"'

@@ -39,6 +39,7 @@ outer() {
   equal stopped "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/100/job.json")" true
 }
 
+# bats test_tags=epmt
 @test "epmt: an inner job starts, and its stage packs its own directory" {
   export EPMT_SETTINGS=$WORK/settings.py
   printf "epmt_output_prefix = '%s/out/'\nstage_command_dest = '%s/staged'\n" "$WORK" "$WORK" >settings.py
@@ -227,16 +228,16 @@ on_terminal() {
 @test "source on a terminal says what it is for, which job it began, and what ends and stores it" {
   on_terminal plimsoll source bash >shown
   id=$(basename "$(dirname "$PLIMSOLL_PREFIX"/*/job.json)")
-  grep -q "warning: this is for a shell to evaluate: eval \"\$(plimsoll source sh)\"" shown || fail "$(cat shown)"
+  grep -q "warning: this output is for a shell to evaluate: eval \"\$(plimsoll source sh)\"" shown || fail "$(cat shown)"
   grep -q "job $id was begun in '$PLIMSOLL_PREFIX/$id'.*plimsoll stop" shown || fail "$(cat shown)"
   for shell in csh fish; do
     on_terminal plimsoll source $shell >shown
-    grep -q "warning: this is for a shell to evaluate: .*plimsoll source $shell" shown || fail "$(cat shown)"
+    grep -q "warning: this output is for a shell to evaluate: .*plimsoll source $shell" shown || fail "$(cat shown)"
   done
   # evaluated, it says how it goes on; to a file, to a pipe that nobody sees and with -q nothing
   on_terminal bash -c "'eval \"\$(plimsoll source)\"; true'" >shown
   equal lines "$(wc -l <shown)" 1
-  grep -q 'job .*: what this shell starts is recorded; .*plimsoll_uninstrument; plimsoll stop; plimsoll submit' shown || fail "$(cat shown)"
+  grep -q 'job .*: everything that this shell starts is recorded; .*plimsoll_uninstrument; plimsoll stop; plimsoll submit' shown || fail "$(cat shown)"
   equal quiet "$(on_terminal plimsoll source -q sh | grep -c -e warning -e '^plimsoll: ')" 0
   bash -c 'eval "$(plimsoll source)"' 2>err
   [ ! -s err ] || fail "$(cat err)"
@@ -244,7 +245,7 @@ on_terminal() {
 
 @test "a run that joins a job: its tags are the job's, and another name is told" {
   export PLIMSOLL_DB=$PWD/store.db
-  named="the name 'foo' of this run is not kept: it is part of job .*, which is called 'outer'"
+  named="ignoring the name 'foo': this run is part of job .*, which is named 'outer'"
   plimsoll start -q --name outer --tags 'a:1;b:1'
   plimsoll run -q --job-tags 'b:2;c:3' true
   plimsoll run --name foo true 2>err
@@ -260,7 +261,7 @@ on_terminal() {
   eval "$(plimsoll source)"
   plimsoll run --name foo --job-tags x:y true 2>err
   plimsoll_uninstrument
-  grep -q "the name 'foo' of this run is not kept" err || fail "$(cat err)"
+  grep -q "ignoring the name 'foo'" err || fail "$(cat err)"
   plimsoll stop
   plimsoll submit -q
   equal tags "$(plimsoll show --json last | jq -Sc .tags)" '{"x":"y"}'
@@ -269,11 +270,11 @@ on_terminal() {
   export SLURM_JOB_ID=5 SLURM_JOB_NAME=batch
   plimsoll run -q --job-tags a:1 true
   SLURM_PROCID=0 plimsoll run --name foo --job-tags 'b:2' true 2>err
-  equal warned "$(grep -c "the name 'foo' of this run is not kept: it is part of job 5, which is called 'batch'" err)" 1
+  equal warned "$(grep -c "ignoring the name 'foo': this run is part of job 5, which is named 'batch'" err)" 1
   SLURM_PROCID=1 plimsoll run --name foo true 2>err
   equal 'other ranks' "$(grep -c 'is not kept' err)" 0
   plimsoll monitor --name foo --no-submit -i 100ms -d "$PLIMSOLL_PREFIX/5" -- sleep 0.2 2>err
-  equal monitor "$(grep -c "the name 'foo' of this run is not kept" err)" 1
+  equal monitor "$(grep -c "ignoring the name 'foo'" err)" 1
   plimsoll submit -q "$PLIMSOLL_PREFIX/5"
   equal tags "$(plimsoll show --json 5 | jq -Sc .tags)" '{"a":"1","b":"2"}'
   equal name "$(plimsoll show --json 5 | jq -r .jobname)" batch
@@ -295,7 +296,7 @@ on_terminal() {
 
 @test "ranks of mpirun without a batch system: one of them says that each is a job, and how they become one" {
   export PLIMSOLL_DB=$PWD/store.db
-  line='  ranks     each of the 2 ranks is a job of its own; one job of all: plimsoll run -- mpirun -n 2 COMMAND, or run -j NAME in each'
+  line='  ranks     each of the 2 ranks is a separate job; to make them one job: plimsoll run -- mpirun -n 2 COMMAND, or run -j NAME in each'
   for names in 'OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE' 'PMI_RANK PMI_SIZE'; do
     read -r rank size <<<"$names"
     env "$rank=0" "$size=2" plimsoll run true 2>err
@@ -318,8 +319,9 @@ on_terminal() {
   equal ranks "$(plimsoll procs --json both | jq -c '[.[] | select(.exename == "actor").mpirank] | sort')" '[0,1]'
 }
 
+# bats test_tags=epmt
 @test "stop in a shell that still records says so, and what ends that" {
-  line="warning: this shell still records into job [^ ]*, which is stopped: plimsoll_uninstrument ends that"
+  line="warning: this shell still records into job [^ ]*, which is stopped; run plimsoll_uninstrument to end that"
   for shell in bash tcsh fish; do
     command -v "$shell" >/dev/null || continue
     case $shell in
@@ -348,9 +350,10 @@ on_terminal() {
   export EPMT_SETTINGS=$WORK/settings.py
   printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
   SLURM_JOB_ID=6 bash -c 'epmt start; eval "$(epmt source)"; epmt stop' 2>err
-  equal epmt "$(grep -c 'this shell still records into job 6, which is stopped: epmt_uninstrument ends that' err)" 1
+  equal epmt "$(grep -c 'this shell still records into job 6, which is stopped; run epmt_uninstrument to end that' err)" 1
 }
 
+# bats test_tags=epmt
 @test "the functions of source in a strict shell, in any order, and after both names of it" {
   for shell in sh bash zsh dash tcsh fish; do
     command -v "$shell" >/dev/null || continue

@@ -115,6 +115,7 @@ has_row() { rows_of "$1" | grep -q "\"kind\":\"job\",\"name\":\"$2\""; }
   equal 'I/O' "$(rows_of out.smp | jq -s --arg p "$job." '[.[] | select(.source == "process" and (.name | startswith($p))) | .values.rchar >= 0] | all and length > 1')" true
 }
 
+# bats test_tags=colmet
 @test "colmet's records of jobs have the right sizes and values" {
   receiver
   job gina_77 bash -c 'burn 0.3 600'

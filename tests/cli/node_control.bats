@@ -73,16 +73,17 @@ at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
   until_true shown_is '[.period_ms, .sources, .metrics]' '[250,"system","load1"]'
   printf 'node_period = 100ms\nnode_metrics = nonsense\n' >config/plimsoll/plimsoll.conf
   kill -HUP "$node"
-  until_true grep -q "the old one stays: there is no metric 'nonsense'" node.log
+  until_true grep -q "the old one stays in force: there is no metric 'nonsense'" node.log
   equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"load1"]'
   # of the sources on the command line nothing would be left
   printf 'node_period = 100ms\nnode_metrics = reads\n' >config/plimsoll/plimsoll.conf
   kill -HUP "$node"
-  until_true grep -q "the old one stays: nothing would be sent: there is none of the metrics 'reads' of the sources 'system'" node.log
+  until_true grep -q "the old one stays in force: nothing would be sent: nothing matches the metrics 'reads' of the sources 'system'" node.log
   equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"load1"]'
   end_node
 }
 
+# bats test_tags=colmet
 @test "what makes no sense is refused at the start with one line" {
   while IFS='|' read -r options text; do
     status=0
@@ -91,24 +92,24 @@ at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
     equal "lines of '$options'" "$(grep -c 'error: ' err)" 1
     grep -qF -e "$text" err || fail "'$options' says $(cat err), not '$text'"
   done <<'C'
-|nowhere to send to
--o out.smp -i 1ms|node_period is a time
+|nowhere to send samples
+-o out.smp -i 1ms|--interval takes a time
 -o out.smp -s nosuch|there is no sampled source 'nosuch'
 -o out.smp --metrics nosuch|there is no metric 'nosuch'
--o out.smp -s system --metrics jobs.*|nothing would be sent: there is none of the metrics 'jobs.*' of the sources 'system'
+-o out.smp -s system --metrics jobs.*|nothing would be sent: nothing matches the metrics 'jobs.*' of the sources 'system'
 --wire colmet tcp://127.0.0.1:9 -s network|nothing would be sent: colmet's records have no field for the sources 'network'
--o out.smp --spool-limit 3|node_spool_limit is a size
--o out.smp --budget 200%|node_budget is a share
+-o out.smp --spool-limit 3|--spool-limit takes a size
+-o out.smp --budget 200%|--budget takes a share
 -o out.smp --pattern (|cannot look for jobs
 -o out.smp --control tcp://127.0.0.1:*|needs the node's keys
 -o /nowhere/at/all.smp|cannot open '/nowhere/at/all.smp'
---connect tcp://192.0.2.1:5558|is on another host: --keys
+--connect tcp://192.0.2.1:5558|is on another host: use --keys
 --connect tcp://127.0.0.1:5558 --keys none|--keys needs the collector's public key
 --connect tcp://127.0.0.1:5558 --keys none --server-key other --spool spool|cannot deliver
 --connect ftp://127.0.0.1:5558 --insecure --spool spool|cannot deliver
 --wire colmet|needs the address of a colmet collector
 --wire smoke|--wire takes native or colmet
--o out.smp stray|no use for the argument 'stray'
+-o out.smp stray|unexpected argument 'stray'
 C
 }
 
@@ -123,7 +124,7 @@ C
   status=0
   plimsoll configure n --show 2>err || status=$?
   equal 'status without one' "$status" 1
-  grep -q "no node daemon 'n' runs here" err || fail "$(cat err)"
+  grep -q "no node daemon 'n' is running here" err || fail "$(cat err)"
 }
 
 @test "which daemon answers, since when, and whether its program was replaced" {
@@ -145,7 +146,7 @@ C
   rm copy/bin/plimsoll
   cp "$(command -v plimsoll)" copy/bin/plimsoll
   equal replaced "$(shown .replaced)" true
-  plimsoll configure n --show | grep -q '^daemon .*; its program was replaced since: restart it$'
+  plimsoll configure n --show | grep -q '^daemon .*; its program was replaced; restart it$'
   kill "$pid"
   wait "$pid" || true
 }
@@ -322,19 +323,19 @@ P
   node=$!
   PIDS+=("$node")
   until_true node_is_up
-  grep -q "warning: '$WORK/nowhere' (--cgroup-root) is not there: no job is found there, .*correct it and start again" node.log || fail "$(cat node.log)"
-  grep -q "warning: '$WORK/run' (--cgroup-root) is in no tree of control groups: no job is found there" node.log || fail "$(cat node.log)"
+  grep -q "warning: '$WORK/nowhere' (--cgroup-root) does not exist: waiting for it to appear; .*correct it and restart" node.log || fail "$(cat node.log)"
+  grep -q "warning: '$WORK/run' (--cgroup-root) is not in a cgroup file system: waiting for it to appear" node.log || fail "$(cat node.log)"
   plimsoll configure n --show >shown
-  grep -q "^problem  '$WORK/nowhere' (--cgroup-root) is not there: no job is found there$" shown || fail "$(cat shown)"
+  grep -q "^problem  '$WORK/nowhere' (--cgroup-root) does not exist: no job is found there$" shown || fail "$(cat shown)"
   equal 'problems' "$(shown '.problems | length')" 2
   at=$(shown .counts.readings)
   until_true at_least_shown .counts.readings $((at + 5))
-  equal 'how often it is said' "$(grep -c 'no job is found there' node.log)" 2
+  equal 'how often it is said' "$(grep -c 'waiting for it to appear' node.log)" 2
   # a batch system makes its place with the first job
   group=$(awk '$3 == "cgroup2" || $3 == "cgroup" { print $2; exit }' /proc/mounts)
   if [ -n "$group" ]; then
     ln -s "$group" nowhere
-    until_true grep -q "'$WORK/nowhere' (--cgroup-root) is there now" node.log
+    until_true grep -q "'$WORK/nowhere' (--cgroup-root) exists now" node.log
     equal 'problems now' "$(shown '.problems | length')" 1
   fi
   end_node

@@ -39,6 +39,7 @@ end_status() {
   wait "$node" || status=$?
 }
 
+# bats test_tags=colmet
 @test "a spool that takes no more and a collector that refuses: the loss at the end is counted, said, and the status" {
   local made acked kept dropped refused damaged entries
   collector_here c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --log-limit 64K
@@ -58,7 +59,7 @@ end_status() {
   read -r made acked kept dropped refused damaged <<<"$(account)"
   at_least 'lost' "$dropped" 1
   equal 'the account' $((acked + kept + dropped + refused + damaged)) "$made"
-  grep -q "error: $dropped batch[eswar ]* lost: neither the collector nor the spool took" node.log || fail "$(cat node.log)"
+  grep -q "error: $dropped batch[eswar ]* lost: neither the collector nor the spool could take" node.log || fail "$(cat node.log)"
   kill -CONT "$PID"
   # the spool has what it says
   node -i 10s --connect "$NATIVE" --spool spool -s system
@@ -70,6 +71,7 @@ end_status() {
   at_least 'what came' "$entries" "$kept"
 }
 
+# bats test_tags=colmet
 @test "a collector without room is said once, and nothing is lost" {
   local first
   : >n.out
@@ -77,8 +79,8 @@ end_status() {
   node -i 20ms --batch 20ms --connect "$NATIVE" --spool spool -s system
   until_true shown_is .counts.collector refuses
   until_true at_least_shown .counts.spooled 30
-  equal 'said' "$(said 'takes no more: No space left on device; batches wait in the spool')" 1
-  equal 'shown' "$(shown '[.problems[] | select(test("takes no more"))] | length')" 1
+  equal 'said' "$(said 'has no room: No space left on device; batches wait in the spool')" 1
+  equal 'shown' "$(shown '[.problems[] | select(test("has no room"))] | length')" 1
   end_node
   first=$(account)
   read -r made acked kept dropped refused damaged <<<"$first"
@@ -86,6 +88,7 @@ end_status() {
   equal 'the account' $((acked + kept)) "$made"
 }
 
+# bats test_tags=colmet
 @test "a name that the key is not for: said at once with what to do, batches are kept, and come when it is mended" {
   local server made
   server=$(plimsoll keys new -o collector.key)
@@ -94,9 +97,9 @@ end_status() {
   node -i 100ms --batch 100ms --connect "$NATIVE" --spool spool -s system --keys n.key --server-key "$server" -o out.smp
   until_true shown_is .counts.collector refuses
   until_true at_least_shown .counts.spooled 5
-  equal 'said' "$(said "takes no batch of 'n' with our key: each is of node 'n', which its key is not allowed for; \`plimsoll keys allow\` there mends that")" 1
+  equal 'said' "$(said "refuses batches of 'n' with our key: its key is not allowed for node 'n'; run \`plimsoll keys allow\` there")" 1
   plimsoll configure n --show >text
-  grep -q "^problem  the collector at '$NATIVE' takes no batch of 'n'" text || fail "$(cat text)"
+  grep -q "^problem  the collector at '$NATIVE' refuses batches of 'n'" text || fail "$(cat text)"
   grep -q '^collector refuses; batches: 0 acknowledged, [0-9]* waiting, 0 dropped, 0 refused, 0 damaged$' text || fail "$(cat text)"
   # its own metrics say it, too
   until_true metric_is delivery_problems 1
@@ -106,7 +109,7 @@ end_status() {
   kill -HUP "$PID"
   until_true shown_is .counts.spooled 0
   equal 'over' "$(shown '[.problems[] | select(contains("--cgroup-root") | not)] | length')" 0
-  equal 'said that it is' "$(said "over: the collector at '$NATIVE' takes no batch")" 1
+  equal 'said that it is' "$(said "recovered from: the collector at '$NATIVE' refuses batches")" 1
   end_node
   read -r made acked kept dropped refused damaged <<<"$(account)"
   equal 'all came' "$acked $kept $dropped $refused $damaged" "$made 0 0 0 0"
@@ -117,6 +120,7 @@ end_status() {
 }
 metric_is() { [ "$(rows_of out.smp | jq -s "[.[] | select(.source == \"sampler\") | .values.$1] | last")" = "$2" ]; }
 
+# bats test_tags=colmet
 @test "a key that the collector does not know, a wrong key of the collector, and no keys at all" {
   local server
   server=$(plimsoll keys new -o collector.key)
@@ -133,8 +137,8 @@ metric_is() { [ "$(rows_of out.smp | jq -s "[.[] | select(.source == \"sampler\"
     equal "shown with $options" "$(shown "[.problems[] | select(contains(\"$text\"))] | length")" 1
     end_node
   done <<C
---keys stranger.key --server-key $server|does not know our key: \`plimsoll keys allow\` there lets it in
---keys n.key --server-key $(cat stranger.public)|the key of --server-key is not its own
+--keys stranger.key --server-key $server|does not know our key: run \`plimsoll keys allow\` there
+--keys n.key --server-key $(cat stranger.public)|--server-key is not its key
 --insecure|one side has keys and the other has none
 C
   # all of it was kept: with the right keys it comes
@@ -145,6 +149,7 @@ C
   end_node
 }
 
+# bats test_tags=colmet
 @test "a node whose key is allowed while it runs is let in without being started again" {
   local server
   server=$(plimsoll keys new -o collector.key)
@@ -160,6 +165,7 @@ C
   end_node
 }
 
+# bats test_tags=colmet
 @test "one sample that nobody takes is no success, and is kept" {
   run --separate-stderr plimsoll node --once --name n --control off --connect tcp://127.0.0.1:1 --spool kept -s system
   equal status "$status" 1
@@ -180,13 +186,14 @@ C
   grep -q "cannot deliver to 'ipc://c': .*'closed'" err || fail "$(cat err)"
 }
 
+# bats test_tags=root
 @test "a disk that is full for a while: said, over when there is room, nothing lost" {
   mkdir small
   mount -t tmpfs -o size=64k none small 2>/dev/null || skip "nothing can be mounted here"
   node -i 20ms --batch 20ms --connect "ipc://$WORK/nobody" --spool small/spool -s system
   until_true grep -q "cannot write to the spool 'small/spool': No space left on device" node.log
   mount -o remount,size=16m small
-  until_true grep -q "over: cannot write to the spool 'small/spool'" node.log
+  until_true grep -q "recovered from: cannot write to the spool 'small/spool'" node.log
   end_node
   read -r made acked kept dropped refused damaged <<<"$(account)"
   equal 'all are kept' "$kept $dropped $damaged" "$made 0 0"

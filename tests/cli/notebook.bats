@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # `notebook`: what it writes, what Jupyter gets, and what is said where something is missing.
 
 bats_require_minimum_version 1.5.0
@@ -56,25 +57,25 @@ alone() {
   stand_in jupyter-notebook
   echo mine >plimsoll.ipynb
   run -0 plimsoll notebook -v
-  [[ "$output" == *"is there already and stays as it is"* ]]
+  [[ "$output" == *"keeping the existing"* ]]
   equal content "$(cat plimsoll.ipynb)" mine
   [ -e called ]
 }
 
 @test "faults: no Jupyter, no job, no directory, no permission, a full disk" {
   run -1 alone plimsoll notebook
-  [[ "$output" == *"no Jupyter in PATH: install jupyter-notebook python3-pandas python3-matplotlib, or let \`plimsoll notebook --install\`"* ]]
+  [[ "$output" == *"Jupyter is not in PATH; install jupyter-notebook python3-pandas python3-matplotlib, or run \`plimsoll notebook --install\`"* ]]
   equal files "$(ls -A)" ""
   stand_in jupyter-notebook
   run -1 plimsoll notebook nosuchjob
   [[ "$output" == *"there is no job 'nosuchjob'"* ]]
   plimsoll run -q --no-submit -o unstored -- true
   run -1 plimsoll notebook unstored
-  [[ "$output" == *"\`plimsoll submit "*" first"* ]]
+  [[ "$output" == *"run \`plimsoll submit "* ]]
   run -2 plimsoll notebook one two
-  [[ "$output" == *"behind --"* ]]
+  [[ "$output" == *"must follow --"* ]]
   run -1 plimsoll notebook --dir nowhere
-  [[ "$output" == *"cannot open the directory 'nowhere': No such file"*"--dir"* ]]
+  [[ "$output" == *"cannot open directory 'nowhere': No such file"*"--dir"* ]]
   run -1 sh -c 'plimsoll notebook --print >/dev/full'
   [[ "$output" == *"cannot write the notebook: No space left"* ]]
   if [ "$(id -u)" != 0 ]; then
@@ -119,7 +120,7 @@ alone() {
   rm called
   printf '#!/bin/sh\nexit 100\n' >"bin/$command"
   run -1 plimsoll notebook --install
-  [[ "$output" == *"apt-get ended with status 100"* ]]
+  [[ "$output" == *"apt-get failed with status 100"* ]]
   [ ! -e called ]
   run -1 alone plimsoll notebook --install
   [[ "$output" == *"--install needs apt-get"* ]]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=colmet
 # Jobs of a real OAR: the node daemon and colmet-node find them, see them begin, work and end, and a collector has
 # them in HDF5 as colmet's users look for them.
 

@@ -36,7 +36,12 @@ see() {
 @test "the page says nothing on the console and asks for nothing over a network" {
   see console .console '[]'
   see requests .requests '[]'
-  see sections .sections '"verdict figures books curves concurrency tree processes operations executables hosts ranks gpu energy hardware metadata unmeasured about"'
+  see sections .sections '"verdict figures accounting series concurrency tree processes operations executables hosts ranks gpu energy hardware metadata unmeasured about"'
+}
+
+@test "values have the units that the program writes" {
+  see units .units '[]'
+  see cases '.unit_cases > 30' true
 }
 
 @test "values under the pointer: of each line, with a cursor in every chart" {
@@ -87,6 +92,7 @@ see() {
   see real .real '["undefined",0,4,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
 }
 
+# bats test_tags=epmt
 @test "65,304 processes are a page below a megabyte" {
   data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
   [ -e "$data/epmt/bench/2557072.tgz" ] || skip "no sample data beside the project"
@@ -94,13 +100,13 @@ see() {
   at_most size "$(stat -c %s big.html)" 1048576
   at_least size "$(stat -c %s big.html)" 200000
   grep -q '<dt>Processes</dt><dd>65,304</dd>' big.html
-  grep -q '<b>99.569% of the CPU time is itemised</b>' big.html
+  grep -q '<b>Accounted 99.569 % of CPU time</b>' big.html
 }
 
 @test "readable without scripts, on paper, and with little or nothing to show" {
   # the curve that has one sample is a line of text
   see bare .bare '{"#theme":0,".plot .line":12,"#flame rect":6,"#gantt path":6,"tbody tr":16,".finding":3,".xs text":45}'
   see printed .printed '"none"'
-  see one .one '["verdict figures books curves concurrency tree processes operations executables about",[]]'
-  see nothing .nothing '["verdict figures books curves concurrency tree about",[]]'
+  see one .one '["verdict figures accounting series concurrency tree processes operations executables about",[]]'
+  see nothing .nothing '["verdict figures accounting series concurrency tree about",[]]'
 }

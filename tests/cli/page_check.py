@@ -1,6 +1,7 @@
 """Looks at a report's pages in a browser and writes what it sees, one JSON object, for tests/cli/page.bats:
     page_check.py HOME FULL HOSTILE ONE NOTHING MANY REAL"""
 import json
+import os
 import sys
 
 from browser import Browser, BrowserError, find
@@ -57,8 +58,15 @@ def look(b):
     seen["interactive"] = b.run("performance.getEntriesByName('interactive')[0].startTime")
     seen["light"] = b.run(CONTRAST)
 
-    # the value under the pointer: the curve is highest in the middle, 4 CPUs
-    at = b.box("#curves .plot")
+    # values with units are written as the program writes them
+    with open(os.path.join(os.environ["PL_SOURCE"], "tests/unit/support/unit_values.txt"), encoding="utf-8") as f:
+        cases = [line.rstrip("\n").split("\t") for line in f]
+    shown = b.run("%s.map(([unit, v]) => page.value(unit, Number(v)))" % json.dumps(cases))
+    seen["units"] = [[case, text] for case, text in zip(cases, shown) if case[2] != text]
+    seen["unit_cases"] = len(cases)
+
+    # the value under the pointer: the series is highest in the middle, 4 CPUs
+    at = b.box("#series .plot")
     b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     b.settle()
     seen["tip"] = b.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
@@ -79,7 +87,7 @@ def look(b):
     for n in range(plots):  # those off the screen are drawn when they come to it
         b.run("document.querySelectorAll('.xs')[%d].scrollIntoView({block: 'center'})" % n)
         b.until("document.querySelectorAll('.xs')[%d].textContent !== %s" % (n, json.dumps(before[n])))
-    at = b.box("#curves .plot")
+    at = b.box("#series .plot")
     seen["linked"] = len(set(b.run(labels)[:2]))
     b.click(at["x"] + 5, at["y"] + 40)
     for name, act in (("wheel", lambda: b.mouse("mouseWheel", at["x"] + at["width"] / 2, at["y"] + 40, deltaX=0, deltaY=-120)),
@@ -143,7 +151,7 @@ def look(b):
     # texts that want to be more
     b.open(hostile)
     b.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    for selector in ("#curves .plot", "#flame svg", "#gantt svg"):
+    for selector in ("#series .plot", "#flame svg", "#gantt svg"):
         at = b.box(selector)
         b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + 8)
         b.settle()

@@ -84,6 +84,7 @@ same() {
   diff "$1" "$2" >differs || fail "$1 and $2 differ: $(head -20 differs)"
 }
 
+# bats test_tags=engine,epmt
 @test "parts of three hosts are one job, in any order, in one call or several" {
   need_hosts
   use_store
@@ -190,11 +191,11 @@ plimsoll_dir() {
   mv "${list[1]}" away.tgz
   run -1 --separate-stderr plimsoll records --jsonl 640
   equal "records that are there" "${#lines[@]}" 3
-  [[ $stderr == *"job 640 has more records, which were in '${list[1]}' and are gone: \`plimsoll procs 640\` shows what is stored"* ]] || fail "$stderr"
+  [[ $stderr == *"job 640 has more records, which were in '${list[1]}' and are gone; \`plimsoll procs 640\` lists what is stored"* ]] || fail "$stderr"
   mv "${list[0]}" "${list[2]}" .
   run -1 --separate-stderr plimsoll records 640
   equal "no rows" "$output" ""
-  [[ $stderr == *"the records of job 640 were in '${list[0]}', '${list[1]}', '${list[2]}', which is gone: "* ]] || fail "$stderr"
+  [[ $stderr == *"the records of job 640 were in '${list[0]}', '${list[1]}', '${list[2]}', which is gone; "* ]] || fail "$stderr"
   # files that two of the places have are read once
   tar czf "${list[0]}" -C both .
   cp "${list[0]}" "${list[2]}"
@@ -203,6 +204,7 @@ plimsoll_dir() {
   equal records "${#lines[@]}" 4
 }
 
+# bats test_tags=engine
 @test "two runs that sampled a host at the same time, in two parts: the node counts once, the job twice" {
   use_store
   local i
@@ -255,6 +257,7 @@ echoed() {
   ask "SELECT args FROM processes WHERE exename = 'echo' ORDER BY args" | paste -sd ' '
 }
 
+# bats test_tags=engine
 @test "a run that was stored while it went on is replaced, where other parts are in the store only" {
   use_store
   mkfifo go
@@ -322,6 +325,7 @@ sampled() {
   ask "SELECT n, text FROM job_warnings ORDER BY n"
 }
 
+# bats test_tags=engine
 @test "samples of a part that went on are added to those that are there" {
   use_store
   local i host
@@ -349,6 +353,7 @@ sampled() {
   [[ $stderr == *"in the store already, skipped"* ]] || fail "$stderr"
 }
 
+# bats test_tags=engine
 @test "parts that come at the same time are one job" {
   need_hosts
   use_store
@@ -375,6 +380,7 @@ sampled() {
   same one.txt many.txt
 }
 
+# bats test_tags=engine
 @test "a part that cannot be read, or whose submission is killed, leaves the job as it was" {
   need_hosts
   use_store
@@ -437,7 +443,7 @@ closed_to() {
   done
   run --separate-stderr closed_to plimsoll stage -d . all
   equal "status of stage" "$status" 1
-  [[ $stderr == *"not staged: cannot open '$PWD/$closed': Permission denied; make it readable"* ]] || fail "$stderr"
+  [[ $stderr == *"cannot stage job 640: cannot open '$PWD/$closed': Permission denied; make it readable"* ]] || fail "$stderr"
   equal stored "$(ask "SELECT count(*) FROM jobs")" 0
   find all -maxdepth 1 | sort >after.txt
   same before.txt after.txt
@@ -453,6 +459,7 @@ closed_to() {
   [ ! -e all ] || fail "all was kept"
 }
 
+# bats test_tags=engine
 @test "tags and annotations that were changed in the store stay when another part comes" {
   need_hosts
   use_store
@@ -466,6 +473,7 @@ closed_to() {
   equal notes "$(ask "SELECT key, value FROM job_annotations" | paste -sd ' ')" 'note,"""kept"""'
 }
 
+# bats test_tags=epmt
 @test "what is no part of the job is another one, another user's or EPMT's, and one of several goes on" {
   need_hosts
   use_store

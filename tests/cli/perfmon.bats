@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=perfmon
 # The name perfmon: its options, its log and its files, beside jobs that have the variables of PBS, OAR and
 # Slurm, on this machine alone. perfmon_slurm.bats has the real thing.
 
@@ -46,7 +47,7 @@ same_lengths() {
   equal stdout "$output" ""
   equal stderr "$stderr" ""
   host=$(hostname)
-  # plots and the report; what is here on some machines only has its names in tests/unit/compat/test_perfmon_plots.c
+  # plots and the report; what is here on some machines only has its names in tests/unit/compat/perfmon/test_perfmon_plots.c
   for name in CPU_Load Memory; do echo "Average_${name}_all_nodes.png ${name}_per_node.png"; done | tr ' ' '\n' >want
   for name in Output_Traffic Input_Traffic Packets_Output Packets_Input; do
     printf '%s\n' "Total_${name}_all_nodes.png" "${name}_per_node.png"
@@ -78,7 +79,9 @@ same_lengths() {
   equal growing "$(metric ".[\"$host\"].cpu_time | map(select(. != null)) | . == sort")" true
   at_least rss "$(metric ".[\"$host\"].memory_info.rss | max")" 100000
   at_least uss "$(metric ".[\"$host\"].memory_full_info.uss | max")" 10000
-  at_least percent "$(metric ".[\"$host\"].cpu_percent | max")" 20
+  # the largest share is no less than the mean share, however little of a busy machine the job got
+  at_least percent "$(metric ".[\"$host\"].cpu_percent | max")" \
+    "$(metric ".[\"$host\"] | 80 * (.cpu_time | map(select(. != null)) | max - min) / (.time_stamps | last - first)")"
   at_most percent "$(metric ".[\"$host\"].cpu_percent | max")" 130
   at_least threads "$(metric ".[\"$host\"].num_threads | max")" 1
   equal parent "$(metric ".[\"$host\"].parent_proc_md.comm")" '"actor"'
@@ -244,8 +247,8 @@ same_lengths() {
   run --separate-stderr timeout 30 setsid -w perfmon -d out
   equal status "$status" 1
   equal stdout "$output" ""
-  grep -q ' | ERROR | .* | no process of the job was found' out/ska_sdp_monitoring_metrics.log
-  grep -q 'perfmon: error: no process of the job was found' <<<"$stderr"
+  grep -q ' | ERROR | .* | found no process of the job' out/ska_sdp_monitoring_metrics.log
+  grep -q 'perfmon: error: found no process of the job' <<<"$stderr"
   [ ! -e out/metrics ]
 }
 
@@ -255,7 +258,7 @@ same_lengths() {
   export PBS_NODEFILE_LOCAL=$WORK/nodefile PLIMSOLL_FIND=500ms
   run --separate-stderr timeout 30 setsid -w perfmon -d out
   equal status "$status" 0
-  grep -q "WARNING .* nothing of the job runs on $(hostname) .*: it is not sampled" out/ska_sdp_monitoring_metrics.log
+  grep -q "WARNING .* no process of the job runs on $(hostname) .*: nothing is sampled there" out/ska_sdp_monitoring_metrics.log
   equal reported "$(jq -c '[.host, has("end"), .sampling.ticks]' out/plimsoll-*/*/*.json)" "[\"$(hostname)\",true,null]"
   equal samples "$(cat out/plimsoll-*/*/*.smp | wc -c)" 0
 }
@@ -263,7 +266,7 @@ same_lengths() {
 @test "without a batch system" {
   run perfmon -d out
   equal status "$status" 1
-  grep -q ' | ERROR | .* | no batch system is here' out/ska_sdp_monitoring_metrics.log
+  grep -q ' | ERROR | .* | no batch system found' out/ska_sdp_monitoring_metrics.log
 }
 
 @test "a job id that cannot be a name of a file" {
@@ -296,7 +299,7 @@ same_lengths() {
   equal status "$status" 1
   [[ $output$stderr == *"no plots: cannot make directory '$WORK/plots': Not a directory"* ]] || fail "$output$stderr"
   equal hosts "$(metric .host_names)" "[\"$(hostname)\"]"
-  grep -q 'WARNING .* hosts that have not reported within 1 s: elsewhere' ska_sdp_monitoring_metrics.log
+  grep -q 'WARNING .* hosts that did not report within 1 s: elsewhere' ska_sdp_monitoring_metrics.log
 }
 
 @test "a host that is not the first leaves the files to it" {

@@ -64,7 +64,7 @@ texts() {
 @test "counters are rates, where they went back there is none; --since and --until" {
   samples -z 30
   plimsoll plot job -m rx_bytes -o rate.svg
-  equal head "$(texts rate.svg head)" 'system.rx_bytes|job 42: mean 1000 B/s, maximum 1000 B/s|bytes received, a second'
+  equal head "$(texts rate.svg head)" 'system.rx_bytes|job 42: mean 1000 B/s, maximum 1000 B/s|bytes received, per second'
   equal values "$(texts rate.svg y-axis)" '0|200 B/s|400 B/s|600 B/s|800 B/s|1000 B/s'
   # 59 differences less the one at the reset, and the begin of the first one
   equal lines "$(svg rate.svg line | paste -sd'|')" 'title: node1|polyline 59'
@@ -115,6 +115,7 @@ assert blue > 100, blue
 P
 }
 
+# bats test_tags=perfmon
 @test "per host, in sum, per process: which lines there are" {
   samples -n 3
   results pm -n 3
@@ -128,11 +129,12 @@ P
   # the second lived from reading 10 to 19
   equal points "$(svg c.svg line | grep poly | paste -sd' ')" 'polyline 38 polyline 60 polyline 10 polyline 60'
   run -1 --separate-stderr plimsoll plot pm -m rss --host nobody -o d.svg
-  [[ $stderr == *'no series of this metric is of that host'* ]] || fail "$stderr"
+  [[ $stderr == *'no series of this metric matches that host'* ]] || fail "$stderr"
   plimsoll plot pm -m rss --host 'node?02' -o d.svg
   equal host "$(texts d.svg legend)" node002
 }
 
+# bats test_tags=perfmon
 @test "metrics of several units are charts below each other, with the same times" {
   results pm -n 1
   plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
@@ -142,6 +144,7 @@ P
   equal height "$(grep -o 'height="600"' a.svg | head -1)" 'height="600"'
 }
 
+# bats test_tags=perfmon
 @test "a logarithmic axis where values span more than three decades, or as asked" {
   results pm -n 1
   plimsoll plot pm -m network.tx_bytes -m network.rx_bytes -o a.svg
@@ -194,6 +197,7 @@ P
   equal none "$(texts b.svg y-axis | cut -d'|' -f1)" 1
 }
 
+# bats test_tags=perfmon
 @test "charts below each other have their times at the same places, and labels do not touch the head" {
   results pm -n 1
   plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
@@ -231,6 +235,7 @@ P
   equal both "$(texts d.svg head | cut -d'|' -f1)" 'process.rss, sampler.rss'
 }
 
+# bats test_tags=perfmon
 @test "64 hosts: the legend is cut and says so; 300: mean, extremes and the highest" {
   results many -n 64 -c 20 -m
   plimsoll plot many -m rss -o a.svg
@@ -249,7 +254,7 @@ P
   plimsoll plot job >list
   equal names "$(awk '{ print $1 }' list | paste -sd' ')" 'METRIC nvidia.power process.rss process.usertime system.load system.rx_bytes'
   equal json "$(plimsoll plot job --list --json | jq -c '.[1]')" \
-    '{"metric":"process.rss","unit":"bytes","kind":"gauge","entity_kind":"process","series":4,"help":"resident memory"}'
+    '{"metric":"process.rss","entity_kind":"process","series":4,"unit":"bytes","kind":"gauge","help":"resident memory"}'
 }
 
 @test "several metrics with commas; CPUs of the job and per cent of the node have an axis of their own" {
@@ -261,7 +266,7 @@ process.rss
 system.cpu_percent'
   [[ $(texts a.svg y-axis) == *CPUs*iB*%* ]] || fail "$(texts a.svg y-axis)"
   run -2 --separate-stderr plimsoll plot -m rss, -o b.svg
-  [[ $stderr == *"plot: --metric takes names of metrics, not 'rss,'"* ]] || fail "$stderr"
+  [[ $stderr == *"plot: --metric takes metric names, not 'rss,'"* ]] || fail "$stderr"
   # what is put together is put together once, without the sampler
   equal total "$(plimsoll series -m rss --total --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","job"]]'
   equal processes "$(plimsoll series -m rss --total --kind process --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","process"]]'
@@ -282,6 +287,7 @@ system.cpu_percent'
   [ ! -e a.svg ]
 }
 
+# bats test_tags=epmt
 @test "no curves at all, a time with no points, one sample" {
   use_store
   make_job old
@@ -299,6 +305,7 @@ system.cpu_percent'
   pdftotext later.pdf - | grep -q '^no data$'
 }
 
+# bats test_tags=perfmon
 @test "names that are markup, controls and no UTF-8 are shown, not executed" {
   bad=$'<script>alert(1)</script>&"\x01\x1b[31m\xff\xe2\x80\xae'
   results pm -n 1 --names '<b onload=x>&amp;"\u0001' --user '<i>'
@@ -352,10 +359,10 @@ system.cpu_percent'
     equal "$options" "$status" 2
     [[ $stderr == *"${want//_/ }"* ]] || fail "$options: $stderr"
   done <<'W'
-plot_takes_one_job a b
+takes_at_most_1_JOB,_not_2 a b
 -o_FILE job -m load
-ends_in_.svg,_.png_or_.pdf job -m load -o x.gif
-wants_a_--metric job -o x.svg
+must_end_in_.svg,_.png_or_.pdf job -m load -o x.gif
+requires_--metric job -o x.svg
 WIDTHxHEIGHT job -m load -o x.svg --size 10x10
 WIDTHxHEIGHT job -m load -o x.svg --size 99999x200
 WIDTHxHEIGHT job -m load -o x.svg --size big

@@ -49,6 +49,7 @@ P
 query() { ask query query "$1" | jq -r '.result | if length > 1 then "several" else .[0].value[1] // empty end'; }
 query_is() { [ "$(query "$1")" = "$2" ]; }
 
+# bats test_tags=colmet
 @test "what a collector shows is what its nodes sent, and a job that is gone is gone" {
   local show
   show=127.0.0.1:$(free_ports 1)
@@ -108,6 +109,7 @@ written() { ask query query "$1[1h]" | jq -c '[.result[].values[] | [.[0], (.[1]
 # wanted FROM TO WHAT: ticks of FEEDER_BEGIN, and a term of t
 wanted() { jq -nc --argjson b "$FEEDER_BEGIN" "[range($1; $2 + 1) as \$t | [\$b + \$t, (\$t | $3)]]"; }
 
+# bats test_tags=colmet
 @test "remote write: every value once with its time, also when the collector is killed and the server away" {
   export FEEDER_BEGIN=$(($(date +%s) - 600))
   server

@@ -57,7 +57,7 @@ check() {
   done
   [ "${PL_ENGINE:-sqlite}" = sqlite ] || return 0
   equal sampled "$(grep -c 'no records: the job was sampled only' shown)" 1
-  equal recorded "$(grep -c 'no curves: ' shown)" 1
+  equal recorded "$(grep -c 'no samples: ' shown)" 1
   equal concurrency "$(grep -c '^plot-concurrency' shown)" 2
 }
 

@@ -114,8 +114,9 @@ def check_series():
     shown = sorted(ask("series", "last"), key=order)
     frame = plimsoll.series().sort_values(["metric", "host", "entity_kind", "entity"], ignore_index=True)
     for text, o in zip(frame["facts"], shown):
-        assert json.loads(text) == o["facts"] if isinstance(text, str) else not o.get("facts"), (text, o)
-    return compare(frame, shown, ("facts",))
+        assert json.loads(text) == o["metadata"] if isinstance(text, str) else not o.get("metadata"), (text, o)
+        assert o["facts"] == o["metadata"], o
+    return compare(frame, shown, ("facts", "metadata"))
 
 
 def check_samples():
@@ -245,15 +246,15 @@ def check_errors():
         "no series of host 'mars'": lambda: plimsoll.samples("last", "process.rss", host="mars"),
         "there is no store '/nowhere/x.db'": lambda: plimsoll.jobs("/nowhere/x.db"),
         "a store in memory": lambda: plimsoll.jobs(":memory:"),
-        "is no store": lambda: plimsoll.jobs("mysql://x/y"),
-        "'mysql://***@x/y' is no store": lambda: plimsoll.jobs("mysql://u:secret/@x/y"),
+        "is not a store": lambda: plimsoll.jobs("mysql://x/y"),
+        "'mysql://***@x/y' is not a store": lambda: plimsoll.jobs("mysql://u:secret/@x/y"),
         "there is no store '***'": lambda: plimsoll.jobs("host=h password=secret"),
         "draws by": lambda: plimsoll.plot_executables("last", "cpu"),
-        "per is": lambda: plimsoll.plot_samples("last", "process.rss", per="day"),
+        "per must be": lambda: plimsoll.plot_samples("last", "process.rss", per="day"),
         "draws one metric": lambda: plimsoll.plot_samples("last", "process.*"),
         "nix": lambda: plimsoll.sql("SELECT * FROM nix"),
         "no such file": lambda: plimsoll.load("nowhere.csv"),
-        "is none of": lambda: plimsoll.load(__file__),
+        "unknown suffix": lambda: plimsoll.load(__file__),
     }
     for text, call in wrong.items():
         try:

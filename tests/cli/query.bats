@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # What the commands that read the store say: exact values from jobs made here, and the numbers that EPMT's
 # own tests expect of its sample jobs. Every filter is shown to leave something out and to keep something.
 # PL_ENGINE chooses the engine, as for store.bats.
@@ -85,6 +86,7 @@ pids() {
   plimsoll procs --json "$@" | jq -r '.[].pid' | tr '\n' ' '
 }
 
+# bats test_tags=engine
 @test "list: every filter" {
   three_jobs
   equal all "$(ids)" 'alpha-1 beta-2 Alpha_3 '
@@ -123,6 +125,7 @@ pids() {
   equal named "$(ids Alpha_3 alpha-1)" 'alpha-1 Alpha_3 '
 }
 
+# bats test_tags=engine
 @test "list: orders" {
   three_jobs
   equal start "$(ids --order start)" 'alpha-1 beta-2 Alpha_3 '
@@ -135,6 +138,7 @@ pids() {
   equal ingested "$(ids --order -ingested)" 'Alpha_3 beta-2 alpha-1 '
 }
 
+# bats test_tags=engine
 @test "list: times in every form" {
   three_jobs
   for t in '2020-09-13 13:00:00' 2020-09-13T13:00:00 '2020-09-13 13:00' 2020-09-13T15:00:00+02:00 2020-09-13T09:00:00-0400 \
@@ -221,6 +225,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   [ ! -e "$WORK/nowhere.db" ]
 }
 
+# bats test_tags=engine
 @test "show: a job by its id, by its beginning, the last one" {
   three_jobs
   plimsoll show --json alpha-1 >show.json
@@ -256,6 +261,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
     'cpu_time,42900000 host.n9,1 tag.run,1 sum.usertime,41700000 peak.rssmax,1048576 '
 }
 
+# bats test_tags=engine
 @test "procs: every filter and order" {
   three_jobs
   equal all "$(pids alpha-1)" '100 101 102 103 104 105 106 '
@@ -283,6 +289,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   equal descendants "$(pids alpha-1 --order descendants --limit 1)" '101 '
 }
 
+# bats test_tags=engine
 @test "procs: JSON and CSV" {
   three_jobs
   plimsoll procs --json alpha-1 >procs.json
@@ -309,6 +316,7 @@ P
 101     100  2020-09-13 12:00:01    2000000   200000  1000     0  sed s/a/b/'
 }
 
+# bats test_tags=engine
 @test "threads" {
   three_jobs
   plimsoll threads --json alpha-1 >threads.json
@@ -334,6 +342,7 @@ P
   grep -qE '^  usertime +[0-9]+ +[0-9]+ ' shown || fail "$(cat shown)"
 }
 
+# bats test_tags=engine
 @test "tree: drawn, folded, cut" {
   three_jobs
   equal tree "$(plimsoll tree alpha-1)" \
@@ -403,6 +412,7 @@ P
   at_most "bytes in all" "$(plimsoll tree --wide chain | wc -c)" 3000000
 }
 
+# bats test_tags=engine
 @test "timeline" {
   three_jobs
   plimsoll timeline --json alpha-1 >t.json
@@ -420,6 +430,7 @@ P
   grep -q '^longest' shown && grep -q '^first' shown || fail "$(cat shown)"
 }
 
+# bats test_tags=engine
 @test "tags of jobs and of processes" {
   three_jobs
   equal jobs "$(plimsoll tags --json | jq -c '[.[] | [.key, .value, .jobs]]')" '[["exp","a",1],["exp","a:b",1],["exp","b",1],["run","1",2]]'
@@ -434,6 +445,7 @@ P
         1  op:compile'
 }
 
+# bats test_tags=engine
 @test "names with quotes, tabs, newlines, SQL and bytes that are not UTF-8" {
   use_store
   id="it's; DROP TABLE job --"
@@ -484,6 +496,7 @@ J
   equal depth "$(plimsoll tree --json last | jq -c '[.[0].children[] | select(.exename == "echo")] | length')" 2
 }
 
+# bats test_tags=engine
 @test "sql reads and nothing else" {
   three_jobs
   equal csv "$(plimsoll sql --csv "SELECT jobid, cpu_time FROM jobs WHERE \"user\" = 'bob'")" $'jobid,cpu_time\nbeta-2,900000005'
@@ -511,6 +524,7 @@ alpha-1          7'
   equal alone "$status" 2
 }
 
+# bats test_tags=engine
 @test "sql reaches nothing beside the store, and ends in time" {
   three_jobs
   for s in "SELECT fts3_tokenizer('simple')" "SELECT load_extension('x')" "SELECT * FROM pragma_database_list" "SELECT readfile('/etc/passwd')"; do

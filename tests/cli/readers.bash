@@ -12,13 +12,13 @@ need_readers() {
 expect() {
   rm -rf expected
   mkdir expected
-  "$PROGRAMS/make_frames" expect "$1" expected
+  "$PROGRAMS/make_tables" expect "$1" expected
   EXPECTED=$(($1 * $(jq length expected/columns.json)))
 }
 
 # write FORMAT CODEC ROWS BATCH FILE
 write() {
-  "$PROGRAMS/make_frames" "$@"
+  "$PROGRAMS/make_tables" "$@"
 }
 
 # compare READER FILE [READER FILE]...

@@ -47,7 +47,7 @@ P
 
 # ---- records --------------------------------------------------------------------------------------------------
 
-# bats test_tags=engine
+# bats test_tags=engine,epmt
 @test "a small job: groups, tree and bars add up to what the store has" {
   use_store
   make_job job --id 77 --procs 20
@@ -68,7 +68,7 @@ P
   equal 'processes in bars' "$(get '([.bars[][5]] | add) + .bars_left_out')" 20
   equal 'CPU of bars' "$(get '[.bars[][7]] | add')" 250
   equal timeline "$(get '.timeline | [length, .[1][1], .[-1][1]]')" '[40,2,0]'
-  equal curves "$(get '[.curves, .energy.joules, .hardware]')" '[[],null,null]'
+  equal series "$(get '[.series, .energy.joules, .hardware]')" '[[],null,null]'
 
   report 77 --tag step
   equal 'by one tag' "$(get '[.operations.list[] | [.name, .images]]')" '[["2",7],["1",7],["0",6]]'
@@ -82,8 +82,9 @@ P
   report last
   equal one "$(get '[.job.num_procs, .job.exitcode, (.flame | length), (.bars | length), .lanes, .executables.list[0].name]')" \
     '[1,0,1,1,1,"true"]'
-  equal 'books close' "$(get '.books | .cpu_total - .cpu_itemised - .cpu_residue')" 0
-  get .books.cpu_total | grep -q '^[0-9]'
+  equal 'older names of keys' "$(get '[.books == .accounting, .curves == .series, .curves_left_out == .series_left_out]')" '[true,true,true]'
+  equal 'accounting adds up' "$(get '.accounting | .cpu_total - .cpu_itemised - .cpu_residue')" 0
+  get .accounting.cpu_total | grep -q '^[0-9]'
   plimsoll run -q sh -c 'ls /nowhere; exit 3' 2>errors || true
   report last
   equal failed "$(get '.findings[0] | [.kind, .weight, .title]')" '["failed","severe","it failed with exit status 3"]'
@@ -94,7 +95,7 @@ P
   equal killed "$(get '.findings[0] | [.kind, .weight]')" '["killed","severe"]'
 }
 
-# bats test_tags=engine
+# bats test_tags=engine,epmt
 @test "ranks and hosts: who had more work than the others" {
   use_store
   make_job job --id 78 --procs 8 --form collated
@@ -124,6 +125,7 @@ P
   grep -q '^HOSTS ' text
 }
 
+# bats test_tags=epmt
 @test "hostile strings are shown and never taken for anything else" {
   use_store
   make_job job --id '<script>alert(1)</script>' --procs 9 --odd
@@ -138,7 +140,7 @@ P
   grep -q -F "k:it's \\xff;b" text
 }
 
-# bats test_tags=engine
+# bats test_tags=engine,epmt
 @test "a name of a megabyte, and 10,000 hosts" {
   use_store
   make_job job --id 79 --procs 10000 --form collated
@@ -166,31 +168,31 @@ P
 
 # ---- curves ---------------------------------------------------------------------------------------------------
 
-# bats test_tags=engine
+# bats test_tags=engine,perfmon
 @test "curves alone: totals, hosts, devices, energy and what they say" {
   use_store
   perfmon_job 4711
   report 4711 --co2 360
-  equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[null,[],[],[],null,400000000]'
-  equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.values | length), .values[0] * .scale]')" \
+  equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .accounting.cpu_itemised, .accounting.cpu_total]')" '[null,[],[],[],null,400000000]'
+  equal total "$(get '.series[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.values | length), .values[0] * .scale]')" \
     '["CPUs",4,4,11,4]'
-  equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",1],["n2",3]]'
-  equal 'CPU time is CPUs' "$(get '.curves[] | select(.metric == "perfmon.cpu_time" and .host == null) | [.unit, .mean]')" '["CPUs",4]'
-  equal 'a peak stays' "$(get '.curves[] | select(.metric == "process.rss" and .host == null) | [.unit, .maximum]')" '["bytes",10485760]'
-  equal 'counters are rates' "$(get '.curves[] | select(.metric == "network.rx_bytes" and .host == null) | [.unit, .rate, .mean]')" \
+  equal 'per host' "$(get '[.series[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",1],["n2",3]]'
+  equal 'CPU time is CPUs' "$(get '.series[] | select(.metric == "perfmon.cpu_time" and .host == null) | [.unit, .mean]')" '["CPUs",4]'
+  equal 'a peak stays' "$(get '.series[] | select(.metric == "process.rss" and .host == null) | [.unit, .maximum]')" '["bytes",10485760]'
+  equal 'counters are rates' "$(get '.series[] | select(.metric == "network.rx_bytes" and .host == null) | [.unit, .rate, .mean]')" \
     '["bytes/s",true,200]'
-  equal packages "$(get '[.curves[] | select(.metric == "rapl.energy") | [.host, .entity, .unit, .mean]]')" \
+  equal packages "$(get '[.series[] | select(.metric == "rapl.energy") | [.host, .entity, .unit, .mean]]')" \
     '[[null,null,"W",0.8],["n1","package-0","W",0.2],["n2","package-0","W",0.6]]'
-  equal GPUs "$(get '[.curves[] | select(.metric == "nvidia.utilization_gpu") | [.host, .entity, .mean]]')" \
+  equal GPUs "$(get '[.series[] | select(.metric == "nvidia.utilization_gpu") | [.host, .entity, .mean]]')" \
     '[[null,null,45],["n1","gpu 0",90],["n1","gpu 1",0]]'
-  equal other "$(get '[.curves[] | select(.metric == "perfmon.strange") | [.panel, .host, .mean]] | .[0]')" '["other",null,7]'
+  equal other "$(get '[.series[] | select(.metric == "perfmon.strange") | [.panel, .host, .mean]] | .[0]')" '["other",null,7]'
   equal energy "$(get '.energy | [.joules, .co2_g, [.domains[].joules]]')" '[80,0.008,[10,20,30,60]]'
-  equal 'panels in order' "$(get '[.curves[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
+  equal 'panels in order' "$(get '[.series[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
     '["cpu","memory","network","power","gpu","other"]'
   equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,null],["n2",300000000,null]]'
-  equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs had nothing to do"]'
+  equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs were idle"]'
   plimsoll report 4711 >text
-  grep -q '^  RSS, shared in each  *▂▂▂▂▅▅▂▂▂▂▂ ' text
+  grep -q '^  RSS (shared pages in each)  *▂▂▂▂▅▅▂▂▂▂▂ ' text
   # from two sources, and the same: shown once, and the other one named
   equal once "$(grep -c '^  CPU of the job ' text)" 1
   plimsoll report 4711 -o page.html
@@ -206,6 +208,7 @@ P
   equal 'same curves' "$(get .curves)" "$(jq -c .curves before.json)"
 }
 
+# bats test_tags=perfmon
 @test "sources that do not agree are both shown" {
   use_store
   perfmon_job 4712
@@ -214,7 +217,7 @@ P
   grep -q 'aria-label="CPU of the job (perfmon)"' page.html
   run ! grep -q 'The same from other sources' page.html
   report 4712
-  equal 'each has a name' "$(get '[.curves[] | select(.host == null) | [.panel, .label]] | (length == (unique | length))')" true
+  equal 'each has a name' "$(get '[.series[] | select(.host == null) | [.panel, .label]] | (length == (unique | length))')" true
 }
 
 @test "curves say whether they are of the node, of the job or of its control group" {
@@ -232,9 +235,9 @@ P
     print k, "process", "cpu_percent", "%", "gauge", "sum", "job", "job", 100 } }' |
     "$PROGRAMS/make_samples" -t -h n1 -j 42 "job/$host/run1.smp"
   report job
-  equal CPU "$(get '[.curves[] | select(.panel == "cpu" and .host == null) | [.label, (.mean * 100 | round)]]')" \
+  equal CPU "$(get '[.series[] | select(.panel == "cpu" and .host == null) | [.label, (.mean * 100 | round)]]')" \
     '[["CPU of the job",100],["CPU of the job'"'"'s cgroup",130],["CPU of the cgroup",160],["CPU of the job",101]]'
-  equal pressure "$(get '[.curves[] | select(.panel == "pressure" and .host == null) | [.label, (.mean | round)]]')" \
+  equal pressure "$(get '[.series[] | select(.panel == "pressure" and .host == null) | [.label, (.mean | round)]]')" \
     '[["node waits for a CPU",10],["job waits for a CPU",20],["cgroup waits for a CPU",30]]'
   plimsoll report job >text
   equal 'the job once' "$(grep -cE '^  CPU of the job  ' text)" 1
@@ -255,21 +258,21 @@ P
     print k, "system", "cpu_percent", "%", "mean", "none", "node", "node", k == 5 ? 90 : 40 } }' |
     "$PROGRAMS/make_samples" -t -h n1 -j node:n1:2026-01-02 job/n1.0123abcd/run1.smp
   report job
-  equal curves "$(get '[.curves[] | select(.host == null) | .metric]')" '["system.cpu_percent"]'
+  equal curves "$(get '[.series[] | select(.host == null) | .metric]')" '["system.cpu_percent"]'
   equal verdict "$(get '[.findings[] | [.title, .evidence, .advice]]')" \
-    '[["the node was 45 % busy","0.90 of its 2 cores were busy on average, 1.8 at most.","What jobs did there is in their own reports: `plimsoll list --host n1` names them."]]'
+    '[["the node was 45 % busy","0.90 of its 2 cores were busy on average, 1.8 at most.","Its jobs have their own reports: `plimsoll list --host n1` lists them."]]'
   # a job on it, of ended tasks alone; and a node of which nothing was sampled
   meta 43
   awk 'BEGIN { for (k = 0; k <= 10; k++) printf "%d job_tasks cpu_run_virtual_total ns counter sum job job %.0f\n", k, k < 10 ? 0 : 8000000000 }' |
     "$PROGRAMS/make_samples" -t -h n1 -j 43 job/n1.0123abcd/run1.smp
   report job
-  equal 'ended tasks' "$(get '[.curves[].metric]')" '[]'
+  equal 'ended tasks' "$(get '[.series[].metric]')" '[]'
   equal 'CPU time' "$(get '.job.cpu_time')" 8000000
   meta node:n1:2026-01-02
   awk 'BEGIN { for (k = 0; k <= 10; k++) print k, "system", "load1", "count", "gauge", "none", "node", "node", 1 }' |
     "$PROGRAMS/make_samples" -t -h n1 -j node:n1:2026-01-02 job/n1.0123abcd/run1.smp
   report job
-  equal unknown "$(get '[.findings[].title]')" '["how busy the node was is not known"]'
+  equal unknown "$(get '[.findings[].title]')" '["it is unknown how busy the node was"]'
 }
 
 @test "labels of times with fractions have room" {
@@ -304,11 +307,12 @@ P
   # 50, 3000, 1000 + 2000
   equal energy "$(get '.energy | [.joules, .hosts_without]')" '[6050,["n4"]]'
   plimsoll report job >text
-  grep -q '^  energy  *6050 J (1.68 Wh), without n4, of which none was measured$' text || fail "$(grep energy text)"
+  grep -q '^  energy  *6.05 kJ (1.68 Wh), without n4, which had no measurement$' text || fail "$(grep energy text)"
   plimsoll report job -o page.html
-  grep -q 'The energy is without n4, of which none was measured.' page.html
+  grep -q 'Energy without n4, which had no measurement.' page.html
 }
 
+# bats test_tags=perfmon
 @test "a long curve has at most 400 points, and keeps its peak" {
   use_store
   perfmon_job long
@@ -322,10 +326,10 @@ json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000 + i for i in 
           open(d + "/cpu_metrics.json", "w"))
 P
   report long
-  equal curve "$(get '.curves[0] | [.metric, .maximum, ((.values | length) <= 400), ((.values | length) > 350)]')" '["process.rss",999000,true,true]'
-  equal times "$(get '[(.times | length) == (.curves[0].values | length), .times[1]]')" '[true,13000000]'
-  equal peak "$(get '.curves[0] | [range(.values | length) as $i | select(.above[$i] > 0) | (.values[$i] + .above[$i], .values[$i] - .below[$i]) * .scale]')" '[999000,1000]'
-  equal 'what is small beside it' "$(get '.curves[0] | [.values[] * .scale] | [min, (map(select(. == 1000)) | length)] == [1000, (length - 1)]')" true
+  equal curve "$(get '.series[0] | [.metric, .maximum, ((.values | length) <= 400), ((.values | length) > 350)]')" '["process.rss",999000,true,true]'
+  equal times "$(get '[(.times | length) == (.series[0].values | length), .times[1]]')" '[true,13000000]'
+  equal peak "$(get '.series[0] | [range(.values | length) as $i | select(.above[$i] > 0) | (.values[$i] + .above[$i], .values[$i] - .below[$i]) * .scale]')" '[999000,1000]'
+  equal 'what is small beside it' "$(get '.series[0] | [.values[] * .scale] | [min, (map(select(. == 1000)) | length)] == [1000, (length - 1)]')" true
 }
 
 @test "records and curves of one run; hardware, sources that were not there, books" {
@@ -335,31 +339,33 @@ P
   equal records "$(get '[.job.num_procs, .job.running]')" '[null,false]'
   equal 'described host' "$(get '.hardware | [keys[0], (.[keys[0]] | has("cpu"))]')" "[\"$(hostname)\",true]"
   get '[.absences[].metric]' | grep -q '"[a-z]*\.\*"'
-  get '[.curves[].metric]' | grep -q '"process.rss"'
+  get '[.series[].metric]' | grep -q '"process.rss"'
   plimsoll run -q --sample 50ms sh -c 'sleep 0.3'
   report last
-  equal both "$(get '[.job.num_procs > 0, ([.curves[] | select(.metric == "process.rss")] | length > 0)]')" '[true,true]'
+  equal both "$(get '[.job.num_procs > 0, ([.series[] | select(.metric == "process.rss")] | length > 0)]')" '[true,true]'
 }
 
+# bats test_tags=colmet
 @test "curves of a file that colmet wrote" {
   use_store
   local data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}/colmet/pycollector_zlib9_small.hdf5
   [ -e "$data" ] || skip "no sample data beside the project"
   report "$data" 2>warnings
-  equal CPU "$(get '.curves[0] | [.panel, .metric, .label, .unit, .host]')" \
+  equal CPU "$(get '.series[0] | [.panel, .metric, .label, .unit, .host]')" \
     '["cpu","taskstats_default.cpu_run_virtual_total","CPU of the job","CPUs",null]'
-  get '[.curves[].metric]' | grep -q '"procstats_default.loadavg_1min"'
-  at_least 'CPU time' "$(get .books.cpu_total)" 1000000
+  get '[.series[].metric]' | grep -q '"procstats_default.loadavg_1min"'
+  at_least 'CPU time' "$(get .accounting.cpu_total)" 1000000
 }
 
 # ---- little or nothing ----------------------------------------------------------------------------------------
 
+# bats test_tags=perfmon
 @test "no data at all, one sample, and a job that has not ended" {
   use_store
   meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
   report empty
-  equal nothing "$(get '[.job.num_procs, .curves, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
-  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["books","too little is known to say what bounded it"]]'
+  equal nothing "$(get '[.job.num_procs, .series, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
+  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["books","too little is known for a verdict"]]'
   plimsoll report empty >text
   grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
 
@@ -372,14 +378,14 @@ json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000], "cpu_percen
           "memory_info": {"rss": [float("nan")]}}}, open(d + "/cpu_metrics.json", "w"))
 P
   report one
-  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",0.5,0.5,0,[0.5],null,null]]'
+  equal 'one sample' "$(get '[.series[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",0.5,0.5,0,[0.5],null,null]]'
   plimsoll report one >text
   grep -q '^  CPU of the job  *█ ' text
 
   meta running 6 ''
   report running
   equal running "$(get '[.job.running, .job.end, .job.exitcode]')" '[true,null,null]'
-  plimsoll report running | grep -q 'has not ended'
+  plimsoll report running | grep -q 'still running'
 }
 
 # ---- a real job -----------------------------------------------------------------------------------------------
@@ -391,7 +397,7 @@ P
   [ -e "$data" ] || skip "no sample data beside the project"
   plimsoll submit -q "$data"
   report 2557072
-  equal job "$(get '[.job.num_procs, .job.cpu_time, .books.cores]')" '[65304,4987230801,1]'
+  equal job "$(get '[.job.num_procs, .job.cpu_time, .accounting.cores]')" '[65304,4987230801,1]'
   equal 'processes in the tree' "$(get '[.flame[][3]] | add')" 65304
   equal 'processes in bars' "$(get '([.bars[][5]] | add) + .bars_left_out')" 65304
   equal 'CPU of executables' "$(get '[.executables.list[].cpu] | add')" 4987230801

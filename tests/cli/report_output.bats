@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load store
 
+# bats test_tags=epmt
 @test "text is 80 columns wide, with sparklines of the locale" {
   use_store
   make_job job --id 77 --procs 20
@@ -19,6 +20,7 @@ load store
   grep -q '^  *-> `plimsoll tree' text
 }
 
+# bats test_tags=epmt
 @test "the form is the name's or --format's, and the output where it is wanted" {
   use_store
   make_job job --id '../77 x' --procs 3
@@ -47,6 +49,7 @@ load store
   ! [ -e x ]
 }
 
+# bats test_tags=epmt
 @test "PDF: to a file, to standard output, and a name of its own" {
   use_store
   make_job job --id 77 --procs 3
@@ -59,6 +62,7 @@ load store
   equal 'whole' "$(tail -c 6 s.pdf)" '%%EOF'
 }
 
+# bats test_tags=epmt
 @test "what cannot be written leaves what is there" {
   use_store
   make_job job --id 77 --procs 3
@@ -118,7 +122,7 @@ load store
   done
 }
 
-# bats test_tags=root
+# bats test_tags=root,epmt
 @test "a full disk keeps the old file" {
   use_store
   [ "$(id -u)" = 0 ] || skip "needs root"
@@ -210,7 +214,7 @@ numbers() {
   plimsoll_uninstrument
   plimsoll submit "$PLIMSOLL_PREFIX/$id" >/dev/null
   plimsoll report "$id" -o - -f json >report.json
-  equal 'of all processes' "$(jq .books.cpu_itemised report.json)" "$(plimsoll list --json | jq '.[0].cpu_time')"
-  jq -e '.books.cpu_total == null or .books.cpu_total >= .books.cpu_itemised' report.json >/dev/null ||
-    fail "$(jq -c .books report.json)"
+  equal 'of all processes' "$(jq .accounting.cpu_itemised report.json)" "$(plimsoll list --json | jq '.[0].cpu_time')"
+  jq -e '.accounting.cpu_total == null or .accounting.cpu_total >= .accounting.cpu_itemised' report.json >/dev/null ||
+    fail "$(jq -c .accounting report.json)"
 }

@@ -20,6 +20,7 @@ end_job() {
   plimsoll submit -q job
 }
 
+# bats test_tags=engine
 @test "a job without records: CPU and processes as sampled, never 0; what is not known is absent" {
   use_store
   run_of run1 1 1000000 11.100
@@ -44,10 +45,11 @@ end_job() {
   end_job
   equal list "$(plimsoll list --json | jq -c '.[0] | [.cpu_time, .processes, .images]')" '[null,null,null]'
   plimsoll show s >show.txt
-  grep -q "processes  *not known: none was sampled" show.txt
-  grep -q "CPU  *not known" show.txt
+  grep -q "processes  *unknown: neither sampled nor recorded" show.txt
+  grep -q "CPU  *unknown" show.txt
 }
 
+# bats test_tags=engine
 @test "a second monitor of the same processes is kept, and counts in no sum" {
   use_store
   run_of run1 1 1000000 11.100
@@ -60,22 +62,22 @@ end_job() {
   equal total "$(plimsoll series s -m usertime --kind job --total --json | jq -c '.[0].samples[-1][1]')" 3000000
   equal list "$(plimsoll list --json | jq -c '.[0] | [.cpu_time, .processes]')" '[4500000,1]'
   plimsoll report s --json >report.json
-  equal cpu "$(jq -c .books.cpu_total report.json)" 4500000
+  equal cpu "$(jq -c .accounting.cpu_total report.json)" 4500000
   equal host "$(jq -c '[.hosts.list[].cpu]' report.json)" '[4500000]'
-  equal memory "$(jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[2048000]'
+  equal memory "$(jq -c '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[2048000]'
 }
 
 @test "a peak between two samples: the memory of all is not less than that of one" {
   use_store
   plimsoll run -q --sample 1m -N peak -- sh -c 'sleep 0.3; dd if=/dev/zero of=/dev/null bs=60M count=1 status=none; sleep 0.3'
   plimsoll report peak >report.txt
-  grep -qE "memory +6[0-9](\.[0-9])? MiB in the largest process; samples missed that peak: at most" report.txt || fail "$(cat report.txt)"
-  run ! grep -q "in all at one time" report.txt
-  tr -s ' \n' ' ' <report.txt | grep -qE "at most [0-9.]+ (M|K)iB in all when sampled"
-  run ! grep -qE "at most +6[0-9.]+ MiB in all" <(tr -s ' \n' ' ' <report.txt)
+  grep -qE "memory +6[0-9](\.[0-9])? MiB in the largest process; samples missed that peak" report.txt || fail "$(cat report.txt)"
+  run ! grep -q "in all processes together" report.txt
+  tr -s ' \n' ' ' <report.txt | grep -qE "missed that peak and saw at most [0-9.]+ (M|K)iB in all processes"
+  run ! grep -qE "at most +6[0-9.]+ MiB in all processes" <(tr -s ' \n' ' ' <report.txt)
   plimsoll report peak -f html -o report.html
   grep -q "Memory when sampled" report.html
-  run ! grep -q "Memory at most" report.html
+  run ! grep -q "Peak memory" report.html
 }
 
 @test "a host's largest process is one process, not all of them" {
@@ -120,10 +122,11 @@ totals() {
   plimsoll series s -m rss --kind job --total --json >total.json
   plimsoll report s --json >report.json
   jq -c '.[0].samples | [.[0], .[-1]] | map([.[0][17:19], .[1]])' total.json
-  jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json
+  jq -c '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json
   plimsoll list --json | jq -c '.[0].cpu_time'
 }
 
+# bats test_tags=engine
 @test "a run inside another counts once, whichever is read first" {
   use_store
   # the outer run saw the 2 processes of the inner one besides its own, and longer
@@ -167,7 +170,7 @@ totals() {
   at_once=$(plimsoll series nest -m process.rss --kind job --total --json 2>/dev/null | jq '[.[0].samples[][1]] | max / 1048576 | floor')
   at_least "series" "$at_once" 100
   [ "$at_once" -lt 190 ] || fail "the inner run counts twice: $at_once MiB"
-  equal report "$(plimsoll report nest --json | jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum][0] / 1048576 | floor')" "$at_once"
+  equal report "$(plimsoll report nest --json | jq '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum][0] / 1048576 | floor')" "$at_once"
 }
 
 @test "what is read seldom is read several times in a short job, too" {
@@ -202,7 +205,7 @@ of_series() { jq "[.[] | select(.entity_kind == \"$1\" and .metric == \"$2\") | 
     # percentages, too, are there from the first reading on
     equal "$way: percentages" "$(of_series job process.cpu_percent count)" "$(jq '.[0].samples | length - 1' values.json)"
     at_least "$way: report" "$(plimsoll report "$id" --json |
-      jq '.curves[] | select(.metric == "process.wchar" and .host == null) | .maximum | floor')" 100000
+      jq '.series[] | select(.metric == "process.wchar" and .host == null) | .maximum | floor')" 100000
     plimsoll delete -q "$id"
   done
 }
@@ -264,6 +267,6 @@ P
   equal 'rates of one that was found' "$(rates 13.40)" '[10]'
   equal sum "$(plimsoll series s -m wchar --total --rate --json | jq -c '[.[0].samples[][1]]')" '[1000,1300,1110]'
   equal steps "$(plimsoll series s -m wchar --total --step 1s --json | jq -c '[.[0].samples[][1]]')" '[1000,1300,1110]'
-  equal report "$(plimsoll report s --json | jq -c '[.curves[] | select(.metric == "process.wchar" and .host == null) |
+  equal report "$(plimsoll report s --json | jq -c '[.series[] | select(.metric == "process.wchar" and .host == null) |
     .mean, .maximum | round]')" '[1137,1300]'
 }

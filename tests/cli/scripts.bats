@@ -81,7 +81,7 @@ END
   tree
   FAIL=build run tree/scripts/check
   equal status "$status" 1
-  [[ $output == *"build, release: FAILED"*"nothing after it was run"*"0 passed, 1 failed" ]] || fail "$output"
+  [[ $output == *"build, release: FAILED"*"nothing else was run"*"0 passed, 1 failed" ]] || fail "$output"
 }
 
 @test "check: a test that fails beside others and passes alone is FLAKY, which is a failure with PL_STRICT" {

@@ -290,6 +290,7 @@ arguments() {
   equal badge "$(jq -r .environment.BADGE job2/job.json)" '***'
 }
 
+# bats test_tags=epmt
 @test "what EPMT wrote down is masked on its way into the store" {
   export EPMT_SETTINGS=$WORK/settings.py SLURM_JOB_ID=7 PLIMSOLL_DB=$PWD/store.db
   printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
@@ -303,6 +304,7 @@ arguments() {
   run -1 grep -a -c HIDE all
 }
 
+# bats test_tags=epmt
 @test "tags and annotations: those of tag, of annotate and of EPMT's metadata are masked, and that is said" {
   plimsoll run -q --db store.db -- true
   run -0 plimsoll tag --db store.db last db_password:hunter2 campaign:1864
@@ -343,7 +345,7 @@ P
   plimsoll delete -q --db new/store.db "$id"
   chmod 644 new/store.db
   plimsoll submit --db new/store.db job 2>err
-  grep -q "can be read by everybody" err || fail "$(cat err)"
+  grep -q "is readable by all users" err || fail "$(cat err)"
   equal left "$(stat -c %a new/store.db)" 644
   # a group that shares one is a site's own choice
   chmod 660 new/store.db

@@ -51,6 +51,7 @@ P
 
 # ---- into the store --------------------------------------------------------------------------------------
 
+# bats test_tags=engine
 @test "a directory with samples alone: the job, its hosts and times, and every value by SQL" {
   use_store
   smp_job job 42
@@ -80,6 +81,7 @@ P
   plimsoll db check -q
 }
 
+# bats test_tags=engine
 @test "several hosts, an archive, a file that is there twice, records beside samples" {
   use_store
   plimsoll run -q --no-submit -j both -o both -- true
@@ -112,6 +114,7 @@ P
   equal growth "$(ask "SELECT increase FROM series WHERE metric = 'process.usertime' AND entity = 'p0.100'" | sed 's/\.0$//')" 53000000
 }
 
+# bats test_tags=engine
 @test "extremes of 64 bits" {
   use_store
   smp_job job 42 -x
@@ -123,6 +126,7 @@ P
     ORDER BY time" | tr '\n' ' ')" '-9223372036854775808 9223372036854775806 '
 }
 
+# bats test_tags=engine
 @test "long series: chunks begin and end where they should" {
   use_store
   smp_job job 42 -c 1000 -p 0.1
@@ -134,6 +138,7 @@ P
   at_most 'bytes in chunks' "$(ask 'SELECT sum(length(data)) / sum(count) FROM sample_chunk')" 6
 }
 
+# bats test_tags=engine
 @test "delete and retire remove samples, drop all" {
   use_store
   smp_job a a
@@ -155,6 +160,7 @@ P
   equal dropped "$(left)" 0,0,0,0,0,0
 }
 
+# bats test_tags=engine
 @test "killed at any instant: wholly there or wholly absent, and a second submission completes it" {
   use_store
   mkdir -p job/node1.0123abcd
@@ -191,19 +197,20 @@ P
   echo 'no samples' >job/node1.0123abcd/none.smp
   : >job/node1.0123abcd/empty.smp
   plimsoll submit -q job
-  plimsoll show 42 | grep -q "in 1 place are damaged, .* reading[s ]*\(is\|are\) missing"
-  plimsoll show 42 | grep -q "none.smp' is no sample file; left out"
+  plimsoll show 42 | grep -q "in 1 place are damaged, .* sample[s ]*\(is\|are\) missing"
+  plimsoll show 42 | grep -q "none.smp' is not a sample file; left out"
   found=$(ask "SELECT count(*) FROM samples WHERE metric IN ('system.load', 'process.rss') AND entity IN ('node', 'p0.100')")
   at_least kept "$found" 530
   at_most kept "$found" 599
   equal 'nothing invented' "$(ask "SELECT count(*) FROM samples WHERE metric = 'process.usertime' AND entity = 'p2.102'
     AND raw <> 300 * ((time - ${START}000000) / 1000000) + 2")" 0
   run -1 plimsoll samples job/node1.0123abcd/run1.smp
-  [[ $output == *"1 place skipped"* ]] || fail "${output: -200}"
+  [[ $output == *"in 1 place"* ]] || fail "${output: -200}"
 }
 
 # ---- series ----------------------------------------------------------------------------------------------
 
+# bats test_tags=engine
 @test "the list: metric, entity, host, unit, count, minimum, mean, maximum" {
   use_store
   smp_job job 42
@@ -212,8 +219,9 @@ P
   equal number "$(jq length list.json)" 10
   equal one "$(jq -c '.[] | select(.metric == "system.load") | [.host, .entity_kind, .entity, .unit, .kind, .count, .minimum, .mean, .maximum, .increase]' list.json)" \
     '["node1","node","node","","gauge",60,-0.005,0.0245,0.054,null]' # half way from the first to the last
-  equal counter "$(jq -c '.[] | select(.entity == "p1.101" and .kind == "counter") | [.unit, .count, .minimum, .maximum, .increase, .first, .facts.exe]' list.json)" \
+  equal counter "$(jq -c '.[] | select(.entity == "p1.101" and .kind == "counter") | [.unit, .count, .minimum, .maximum, .increase, .first, .metadata.exe]' list.json)" \
     '["us",10,20010000,38010000,18000000,"2023-11-14T22:13:30.000000+00:00","prog\"1\""]'
+  equal 'older name of the key' "$(jq 'all(.[]; .facts == .metadata)' list.json)" true
   equal csv "$(plimsoll series 42 --csv | sed -n '1p;$p' | cut -d, -f1-10)" \
     $'metric,host,entity_kind,entity,count,minimum,mean,maximum,increase,unit\nsystem.rx_bytes,node1,node,node,60,0,29500,59000,59000,bytes'
   plimsoll series 42 | grep -q '^process.rss  *node1  *process p0.100  *60 '
@@ -222,6 +230,7 @@ P
   equal nothing "$(plimsoll series 42 --host other --json | jq length)" 0
 }
 
+# bats test_tags=engine
 @test "values: exact, by pattern, with times, of one entity" {
   use_store
   smp_job job 42
@@ -229,7 +238,8 @@ P
   equal values "$(values 42 -m system.load --until '2023-11-14T22:13:26Z')" '-0.005 -0.004 -0.003 -0.002 -0.001 0'
   equal since "$(values 42 -m rx_bytes --since '2023-11-14T22:14:18Z')" '58000 59000'
   equal shape "$(plimsoll series 42 -m rss --entity p1.101 --json | jq -c '.[0] | keys_unsorted')" \
-    '["metric","unit","kind","host","entity_kind","entity","facts","samples"]'
+    '["metric","unit","kind","host","entity_kind","entity","metadata","facts","samples"]'
+  equal 'older name of the key' "$(plimsoll series 42 -m rss --entity p1.101 --json | jq '.[0] | .facts == .metadata and (.facts | length > 0)')" true
   equal first "$(plimsoll series 42 -m rss --entity p1.101 --json | jq -c '.[0].samples[0]')" \
     '["2023-11-14T22:13:30.000000+00:00",2000000]'
   equal several "$(plimsoll series 42 -m rss -m usertime --json | jq length)" 7
@@ -239,6 +249,7 @@ P
   plimsoll series 42 -m power | grep -q '^2023-11-14 22:13:24.000  nvidia.power  node1  0   50.004 W'
 }
 
+# bats test_tags=engine
 @test "steps: means with extremes of levels, rates of counters" {
   use_store
   smp_job job 42
@@ -273,6 +284,7 @@ P
   equal increase "$(plimsoll series 42 --json | jq '.[] | select(.metric == "system.rx_bytes") | .increase')" 58000
 }
 
+# bats test_tags=engine
 @test "totals: at the times of readings, in steps, over hosts that are read at other moments" {
   use_store
   mkdir job
@@ -316,7 +328,7 @@ P
   mkdir empty
   run -1 plimsoll series ./empty
   run -1 plimsoll series ./not-there
-  [[ $output == *"there is no './not-there'"* ]] || fail "$output"
+  [[ $output == *"no such file or directory: './not-there'"* ]] || fail "$output"
 }
 
 @test "wrong questions get an answer" {
@@ -325,7 +337,7 @@ P
   plimsoll submit -q job
   run -2 plimsoll series 42 43
   run -2 plimsoll series 42 --total
-  [[ $output == *"want a --metric"* ]] || fail "$output"
+  [[ $output == *"require --metric"* ]] || fail "$output"
   run -2 plimsoll series 42 -m x --step soon
   [[ $output == *"not 'soon'"* ]] || fail "$output"
   run -2 plimsoll series 42 -m x --since someday
@@ -350,12 +362,13 @@ P
   equal end "$(tail -n 1 events.jsonl | jq -r .reason)" 'done'
   plimsoll samples a.smp | grep -q '^absent system.entropy: the kernel does not say$'
   run -1 plimsoll samples /etc/passwd
-  [[ $output == *"'/etc/passwd' is no sample file"* ]] || fail "$output"
+  [[ $output == *"'/etc/passwd' is not a sample file"* ]] || fail "$output"
   run -2 plimsoll samples
 }
 
 # ---- perfmon ---------------------------------------------------------------------------------------------
 
+# bats test_tags=perfmon
 @test "perfmon's results: our names and units, its job, warnings about what is odd" {
   use_store
   perfmon_job job77
@@ -380,7 +393,7 @@ P
   equal gpu "$(one n1 nvidia.power)" $'gpu,1,W\n50 50 50 50 50 '
   equal clock "$(one n1 nvidia.clock_sm | tail -n 1 | cut -d' ' -f1)" 1000000000
   equal large "$(ask "SELECT DISTINCT raw FROM samples WHERE metric = 'process.vms'")" 1152921504606846977
-  plimsoll show job77 | grep -q '4 values are no numbers, or too large'
+  plimsoll show job77 | grep -q '4 values are not numbers, or too large'
   plimsoll show job77 | grep -q '4 values are beyond the time stamps'
   equal direct "$(plimsoll series ./job77 --json | jq length)" "$(ask 'SELECT count(*) FROM series')"
   # the directory itself is the same job
@@ -388,6 +401,7 @@ P
   [[ $output == *"job job77 is in the store already"* ]] || fail "$output"
 }
 
+# bats test_tags=perfmon
 @test "hostile JSON under perfmon's names: refused with the line, or left out and counted" {
   use_store
   mkdir -p bad/metrics
@@ -397,13 +411,13 @@ P
     [[ $output == *"'cpu_metrics.json': $3"* ]] || fail "$1: $output"
     equal "$1" "$(ask 'SELECT count(*) FROM jobs')" 0
   }
-  refuse deep "$(printf '{"a":%.0s' $(seq 100))" 'line 1: nested too deeply'
-  refuse brackets "{\"h\": {\"x\": $(printf '[%.0s' $(seq 20000))" 'line 1: nested too deeply'
-  refuse cut '{"h": {"time_stamps": [1,\n2' 'line 2: the file ends too early'
-  refuse list '[1, 2]' 'line 1: no object'
-  refuse text 'hello' 'line 1: no value where one is wanted'
-  refuse more '{} {}' 'line 1: something behind the end'
-  refuse empty '' 'line 1: the file ends too early'
+  refuse deep "$(printf '{"a":%.0s' $(seq 100))" 'line 1, column 166: nested too deeply'
+  refuse brackets "{\"h\": {\"x\": $(printf '[%.0s' $(seq 20000))" 'line 1, column 44: nested too deeply'
+  refuse cut '{"h": {"time_stamps": [1,\n2' 'line 2, column 2: unexpected end of the document'
+  refuse list '[1, 2]' 'line 1: not a JSON object'
+  refuse text 'hello' 'line 1, column 6: expected a value'
+  refuse more '{} {}' 'line 1, column 4: unexpected text after the document'
+  refuse empty '' 'line 1, column 1: unexpected end of the document'
   head -c 100000 /dev/urandom >bad/metrics/cpu_metrics.json
   run -1 plimsoll submit bad
   cat >bad/metrics/cpu_metrics.json <<'J'
@@ -431,6 +445,7 @@ text_job() {
   echo '{"plimsoll_job": 1, "jobid": "'"$2"'", "start_us": 1700000000000000, "stop_us": 1700000022000000, "tags": {}, "annotations": {}}' >"$1/job.json"
 }
 
+# bats test_tags=engine
 @test "the mean is over time: one value in the list, SQL, the report's table and JSON, the verdict and the chart" {
   use_store
   # busy for about 12 of 22 s, read every second while idle and every 2 s while busy; the last reading is 1 ms behind.
@@ -445,9 +460,9 @@ text_job() {
   equal list "$(mean_of gpu nvidia.utilization_gpu | xargs printf '%.9f')" "$want"
   equal sql "$(ask "SELECT mean FROM series WHERE metric = 'nvidia.utilization_gpu'" | xargs printf '%.9f')" "$want"
   plimsoll report gpu --json >report.json
-  equal report "$(jq '.curves[] | select(.metric == "nvidia.utilization_gpu" and .entity == null) | .mean' report.json | xargs printf '%.6f')" \
+  equal report "$(jq '.series[] | select(.metric == "nvidia.utilization_gpu" and .entity == null) | .mean' report.json | xargs printf '%.6f')" \
     "$(printf '%.6f' "$want")"
-  equal device "$(jq '.curves[] | select(.metric == "nvidia.utilization_gpu" and .entity != null) | .mean' report.json | xargs printf '%.6f')" \
+  equal device "$(jq '.series[] | select(.metric == "nvidia.utilization_gpu" and .entity != null) | .mean' report.json | xargs printf '%.6f')" \
     "$(printf '%.6f' "$want")"
   plimsoll report gpu >report.txt
   grep -q '52\.3' report.txt || grep -q '52 %' report.txt
@@ -469,7 +484,7 @@ text_job() {
   # the first of them is over the time since the source was read before
   equal percent "$(mean_of cpu process.cpu_percent | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (120 / 2.700001))')"
   plimsoll report cpu --json >report.json
-  equal rate "$(jq '.curves[] | select(.metric == "process.usertime") | .mean' report.json | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (1.2 / 2.700001))')"
+  equal rate "$(jq '.series[] | select(.metric == "process.usertime") | .mean' report.json | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (1.2 / 2.700001))')"
   if plimsoll plot cpu -m usertime -o cpu.svg; then grep -q 'mean 444 ms/s\|mean 0.444' cpu.svg || { grep -o 'mean[^<]*' cpu.svg; false; }; fi
 }
 
@@ -496,11 +511,11 @@ busy_job() {
   equal hosts "$(mean_of two process.cpu_percent | xargs printf '%.6f ')" "$want $want "
   equal total "$(plimsoll series two -m cpu_percent --total --step 2s --json | jq -c '[.[0].samples[][1]]')" '[176,176,0,0,0]'
   plimsoll report one --json >report.json
-  jq '.curves[] | select(.metric == "process.cpu_percent")' report.json >curve.json
+  jq '.series[] | select(.metric == "process.cpu_percent")' report.json >curve.json
   equal report "$(jq '.mean * 100' curve.json | xargs printf '%.6f')" "$want"
   equal maximum "$(jq .maximum curve.json)" 0.88
   plimsoll report two --json >two.json
-  equal 'report of two' "$(jq '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | .mean * 50' two.json | xargs printf '%.6f')" "$want"
+  equal 'report of two' "$(jq '.series[] | select(.metric == "process.cpu_percent" and .host == null) | .mean * 50' two.json | xargs printf '%.6f')" "$want"
   plimsoll report one | grep 'CPU of the job' | grep -q ' 0.397 '
   if plimsoll plot one -m cpu_percent -q -o one.svg; then grep -q 'mean 0.397 CPUs' one.svg || fail "$(grep -o 'mean [^<]*' one.svg)"; fi
 }
@@ -519,7 +534,7 @@ busy_job() {
   plimsoll submit -q job
   equal list "$(mean_of after process.cpu_percent)" 50
   equal steps "$(plimsoll series after -m cpu_percent --step 1s --json | jq -c '[.[0].samples[][1]]')" '[10,10,10,10,90,90,90,90]'
-  equal report "$(plimsoll report after --json | jq '.curves[] | select(.metric == "process.cpu_percent") | .mean')" 0.5
+  equal report "$(plimsoll report after --json | jq '.series[] | select(.metric == "process.cpu_percent") | .mean')" 0.5
 }
 
 @test "a level that was read a few times has no mean beside one that was read all the time" {
@@ -539,16 +554,16 @@ busy_job() {
   plimsoll series few >list.txt
   grep -qE '^process.rss .* 14 +13 s ' list.txt || fail "$(cat list.txt)"
   grep -qE '^process_memory.uss .* 4 +7 s ' list.txt || fail "$(cat list.txt)"
-  mean() { plimsoll report "$1" --json | jq ".curves[] | select(.metric == \"$2\" and .host == null) | .mean"; }
+  mean() { plimsoll report "$1" --json | jq ".series[] | select(.metric == \"$2\" and .host == null) | .mean"; }
   equal few "$(mean few process_memory.uss)" null
   equal rss "$(mean few process.rss | xargs printf '%.0f')" "$(python3 -c 'print(round((5 * 200 + 100.5 + 7) / 13 * 1e6))')"
   equal many "$(mean many process_memory.uss)" 900000
   plimsoll report few >report.txt
-  grep -qE 'memory of its own .* 4 readings +191 MiB' report.txt || fail "$(cat report.txt)"
+  grep -qE 'private memory .* 4 samples +191 MiB' report.txt || fail "$(cat report.txt)"
   plimsoll report few -o page.html
-  grep -q 'largest 191 MiB; read 4 times' page.html
+  grep -q 'maximum 191 MiB; 4 samples' page.html
   if plimsoll report few -q -o few.pdf; then
-    pdftotext -layout few.pdf - | grep -qE 'memory of its own .* 4 readings +191 MiB'
+    pdftotext -layout few.pdf - | grep -qE 'private memory .* 4 samples +191 MiB'
   fi
 }
 
@@ -564,7 +579,7 @@ busy_job() {
   equal step "$(plimsoll series gap -m rss --total --step 1s --json | jq -c '[.[0].samples[][1]]')" '[30000,30000,30000,30000,30000,30000,null,null,null,null,30000,30000,30000]'
   plimsoll series gap -m rss --total --csv | grep -q ',,bytes$'
   plimsoll series gap -m rss --total | grep -q ' gap'
-  plimsoll report gap --json | jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .mean, .maximum]' >all
+  plimsoll report gap --json | jq -c '[.series[] | select(.metric == "process.rss" and .host == null) | .mean, .maximum]' >all
   equal all "$(cat all)" '[30000,30000]'
 }
 
@@ -590,6 +605,7 @@ busy_job() {
   equal named "$(plimsoll series sums --total --kind interface --entity lo -m rx_bytes --json | jq -c '.[0].samples[-1][1]')" 14000
 }
 
+# bats test_tags=engine
 @test "two runs of one job on one host at a time add up; the node is taken once" {
   use_store
   mkdir -p job/node1.0123abcd
@@ -610,7 +626,7 @@ busy_job() {
   equal counts "$(list process.rss job count)" '[4,4]'
   equal node "$(list network.rx_bytes node increase)" '[300]'
   plimsoll report two --json >report.json
-  equal memory "$(jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[1500]'
+  equal memory "$(jq -c '[.series[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[1500]'
   equal read "$(plimsoll series two -m rchar --kind job --total --json | jq -c '.[0].samples[-1][1]')" 4500
 }
 

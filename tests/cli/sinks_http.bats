@@ -87,17 +87,17 @@ rows_of() {
   equal "left out" "$(status_of c '.sinks[0] | [.skipped, .kept_aside, .missing] | join(" ")')" "2 2 0"
   equal "rows" "$(rows_of "$PORT" group)" $((8 * 5 * 3))
   collector_stop "$PID"
-  grep -q "a part of entry [0-9]* is left out; all of it is kept in '$WORK/c/sinks/clickhouse-.*/left-out': rows of plimsoll_group: status 500: Code: 469" c.err
+  grep -q "skipped part of entry [0-9]*, all of it kept in '$WORK/c/sinks/clickhouse-.*/left-out': rows of plimsoll_group: status 500: Code: 469" c.err
   run -1 plimsoll collect --log c --resend --sink "$sink/x"
   equal "another sink" "$output" \
-    "plimsoll: error: nothing of $sink/x is kept aside in 'c', but of $sink: --sink names it as the collector had it"
+    "plimsoll: error: no entries of $sink/x are kept aside in 'c', but of $sink: name the --sink as for the collector"
   run -1 plimsoll collect --log c --resend --sink "$sink"
   [[ $output == *"0 sent again, 2 left out again"* ]]
   put "$PORT" /_poison '{}'
   run -0 plimsoll collect --log c --resend --sink "$sink" --sink stdout:csv
   [[ $output == *"$sink: 2 sent again, 0 left out again"* ]]
-  [[ $output == *"stdout:csv: nothing is kept aside"* ]]
+  [[ $output == *"stdout:csv: no entries are kept aside"* ]]
   equal "rows" "$(rows_of "$PORT" group)" $((10 * 5 * 3))
   run -1 plimsoll collect --log c --resend --sink "$sink"
-  equal "no sink" "$output" "plimsoll: error: nothing is kept aside in 'c', of any sink"
+  equal "no sink" "$output" "plimsoll: error: no entries are kept aside in 'c' for any sink"
 }

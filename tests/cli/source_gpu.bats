@@ -43,10 +43,10 @@ write() {
   export FAKE_NVML_ANSWERS="$ANSWERS/two.answers" PLIMSOLL_NVML="$FAKE"
   equal here "$(source_state nvidia)" "usable: 2 GPUs (Test GPU A), driver 999.10, CUDA 12.4"
   export FAKE_NVML_FAIL="nvmlInit_v2=9"
-  equal unloaded "$(source_state nvidia)" "absent: the NVIDIA library is here, but its driver is not loaded"
+  equal unloaded "$(source_state nvidia)" "absent: found the NVIDIA library, but its driver is not loaded"
   export FAKE_NVML_FAIL="nvmlInit_v2=4"
   equal forbidden "$(source_state nvidia)" \
-    "needs access: the NVIDIA library is here, but it cannot be used: Insufficient Permissions"
+    "needs access: found the NVIDIA library, but cannot use it: Insufficient Permissions"
   unset PLIMSOLL_NVML
   equal tree "$(source_state nvidia --root "$WORK")" "absent: a recorded tree has no NVIDIA driver library"
 }
@@ -75,7 +75,7 @@ write() {
   }
   [ -x bin/plimsoll ] && as_nobody bin/plimsoll version >/dev/null || skip "cannot be run by others here"
   as_nobody bin/plimsoll sample --source "nvidia=$FAKE" --json >out.json
-  equal option "$(jq -r '.[0].error' out.json)" "another library is not loaded into a privileged program"
+  equal option "$(jq -r '.[0].error' out.json)" "a privileged program does not load another library"
   PLIMSOLL_NVML="$FAKE" as_nobody bin/plimsoll sample --source nvidia --json >out.json
   ! grep -q "Test GPU" out.json || fail "the library of the environment was loaded"
 }
@@ -133,7 +133,7 @@ write() {
   equal load "$(jq '.[0].rows[0].values.utilization_gpu' out.json)" 42
   equal clock "$(jq '.[0].rows[0].values.clock_graphics | floor' out.json)" 1700000000
   equal power "$(jq '.[0].rows[0].values.power | round' out.json)" 300
-  equal missing "$(jq -r '.[0].absent.fan' out.json)" "the driver has no file of it for this GPU"
+  equal missing "$(jq -r '.[0].absent.fan' out.json)" "the driver has no file for this on this GPU"
   rm -r tree/sys
   equal none "$(source_state amdgpu --root tree)" "absent: no AMD GPU"
 }
@@ -148,7 +148,7 @@ write() {
   chmod 000 tree/sys/class/drm/card0/device/gpu_busy_percent
   plimsoll sample --source amdgpu --root tree --json >out.json
   equal load "$(jq '.[0].rows[0].values.utilization_gpu' out.json)" null
-  equal why "$(jq -r '.[0].absent.utilization_gpu' out.json)" "the driver's file cannot be read: Permission denied"
+  equal why "$(jq -r '.[0].absent.utilization_gpu' out.json)" "cannot read the driver's file: Permission denied"
   equal memory "$(jq '.[0].rows[0].values.memory_used' out.json)" 7
 }
 

@@ -239,7 +239,7 @@ make_group() {
 
 @test "cgroup: without a job there is a reason" {
   plimsoll sample --source cgroup --json >now.json
-  equal reason "$(jq -r '.[0].error' now.json)" "no job is watched whose control group could be read"
+  equal reason "$(jq -r '.[0].error' now.json)" "no job is watched, so there is no control group to read"
 }
 
 @test "nfs: on a tree of our own" {
@@ -294,6 +294,6 @@ make_group() {
   grep -q "^  microarchitecture *$(jq -r .cpu.microarchitecture now.json)$" text
   mkdir empty
   run -1 plimsoll hardware --root empty
-  [[ $output = *"neither empty/proc nor empty/sys"* ]]
+  [[ $output = *"cannot read empty/proc and empty/sys"* ]]
   run -2 plimsoll hardware more
 }

@@ -47,7 +47,7 @@ litter() {
   # a name that was given is taken as it is, or not at all
   make_job d 6
   run -1 plimsoll stage -d dest/77.tgz d
-  [[ $output == *"is there and is no directory"* ]] || fail "$output"
+  [[ $output == *"exists and is not a directory"* ]] || fail "$output"
   [ -f d/job.json ]
   equal named "$(plimsoll stage -d dest/mine.tar.gz d)" dest/mine.tar.gz
   equal codes "$(codes dest/mine.tar.gz dest/77.tgz)" "6 3"
@@ -66,7 +66,7 @@ litter() {
   make_job a 3
   for dest in a a/sub "$PWD/a" a/x.tgz a/../a; do
     run -1 plimsoll stage -d "$dest" a
-    [[ $output == *"job's own directory"* ]] || fail "$output"
+    [[ $output == *"inside the job directory"* ]] || fail "$output"
     [ -f a/job.json ]
   done
 }
@@ -180,7 +180,7 @@ litter() {
   make_job a 3
   plimsoll submit -q a
   run -1 plimsoll submit --drop nothing.tgz
-  [[ $output == *"left as it was"* ]] || fail "$output"
+  [[ $output == *"the store is unchanged"* ]] || fail "$output"
   equal jobs "$(plimsoll list --json | jq length)" 1
   echo bad >bad.tgz
   run -1 plimsoll submit --drop a bad.tgz

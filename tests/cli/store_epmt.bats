@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # Called as epmt: the commands that have to do with the store, with EPMT's output.
 
 bats_require_minimum_version 1.5.0
@@ -14,6 +15,7 @@ load store
   [[ $output == *"Imported successfully - job: 1 processes: 3"* ]] || fail "$output"
 }
 
+# bats test_tags=engine
 @test "epmt: submit, list, dump, delete" {
   use_store
   make_job first --id a
@@ -132,6 +134,7 @@ load store
   equal notices "$(grep -c 'in memory and would be lost' err)" 1
 }
 
+# bats test_tags=engine
 @test "epmt: retire keeps all by default; drop, dbsize, schema, migrate, dbcare" {
   use_store
   make_job a --id a
@@ -161,6 +164,7 @@ samples() {
   [ -d "$DATA/epmt/query" ] || skip "no sample data beside the project"
 }
 
+# bats test_tags=engine
 @test "EPMT's numbers: one job" {
   samples
   use_store

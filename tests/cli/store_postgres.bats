@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # What can happen to a store on a server.
 
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # What can happen to a store that is a file.
 
 bats_require_minimum_version 1.5.0
@@ -24,7 +25,7 @@ load store
   for f in one two three; do [ -f $f.db ] || fail "no $f.db"; done
   plimsoll submit -q --db :memory: a
   run -1 plimsoll submit -q --db mysql://x/y a
-  [[ $output == *"'mysql://x/y' is no store"* ]] || fail "$output"
+  [[ $output == *"'mysql://x/y' is not a store"* ]] || fail "$output"
   run -1 plimsoll list --db nowhere.db
   [[ $output == *"there is no store 'nowhere.db' yet"* ]] || fail "$output"
 }
@@ -47,7 +48,7 @@ P
   PLIMSOLL_DB_WAIT=100ms run -1 plimsoll submit -r b
   touch enough
   wait $holder
-  [[ $output == *"locked; another command is writing, try again; nothing of it was stored"* ]] || fail "$output"
+  [[ $output == *"locked; another command is writing; try again; nothing of it was stored"* ]] || fail "$output"
   [ -d b ] || fail 'the input is gone'
   plimsoll submit -q b
   equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
@@ -67,7 +68,7 @@ P
     # shellcheck disable=SC2086
     restored_under "$STORE" plimsoll $options
     equal "status of $options" "$status" 0
-    grep -q "'$STORE' was moved, removed or exchanged meanwhile, opened anew" restored.out || fail "$(cat restored.out)"
+    grep -q "'$STORE' was moved, removed or replaced; opening it again" restored.out || fail "$(cat restored.out)"
     equal "jobs after $options" "$(ask 'SELECT jobid FROM jobs ORDER BY jobid' | paste -sd ' ')" "a b first"
     plimsoll delete a b >/dev/null
   done
@@ -95,12 +96,12 @@ P
   plimsoll submit -q a
   printf 'this is not a database, it is a text of some length, and then some more of it' >text.db
   run -1 plimsoll submit --db text.db b
-  [[ $output == *"'text.db': file is not a database"* ]] || fail "$output"
+  [[ $output == *"'text.db' is not a Plimsoll store; choose another with --db"* ]] || fail "$output"
   equal kept "$(head -c 7 text.db)" 'this is'
   [ "$(id -u)" != 0 ] || skip "root may write everywhere"
   chmod 444 store.db
   run -1 plimsoll submit -r b
-  [[ $output == *"readonly"* || $output == *"read-only"* || $output == *"unable to open"* ]] || fail "$output"
+  [[ $output == *"readonly"* || $output == *"read-only"* || $output == *"cannot open store"* ]] || fail "$output"
   [ -d b ] || fail 'the input is gone'
 }
 
@@ -127,7 +128,7 @@ P
   plimsoll db backup copy.db
   equal jobs "$(plimsoll sql --csv --db copy.db 'SELECT jobid FROM jobs' | sed 1d)" a
   run -1 plimsoll db backup copy.db
-  [[ $output == *"'copy.db' is there already"* ]] || fail "$output"
+  [[ $output == *"'copy.db' already exists"* ]] || fail "$output"
 }
 
 @test "a store of before processes were counted learns their number" {

@@ -76,6 +76,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   done
 }
 
+# bats test_tags=colmet,epmt
 @test "closed: a node, a collector and a daemon work, and nothing is written into data" {
   behind "plimsoll collect -v --commit 100ms --log '$WORK/c' --bind 'ipc://$WORK/native' --sink 'hdf5:$WORK/data' --sink 'store:$WORK/s.db' --sink stdout:jsonl $CLOSED"
   collector=$PID
@@ -88,7 +89,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   ends_well collect
   sound node.smp
   no_words node.smp c spool data* s.db
-  equal "store" "$(plimsoll db --db s.db check 2>&1 | grep -ci 'malformed\|corrupt')" 0
+  equal "store" "$(plimsoll db --db s.db check 2>&1 | grep -ci 'malformed\|corrupt\|damaged')" 0
   behind "plimsoll daemon -v --foreground --pidfile '$WORK/daemon.pid' -i '$WORK/in' $CLOSED"
   make_archive 55
   until_true stored 55
@@ -96,6 +97,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   no_words jobs.db daemon.pid
 }
 
+# bats test_tags=colmet,perfmon
 @test "closed: colmet's node and collector, and perfmon" {
   behind "colmet-collector --log '$WORK/c' --zeromq-bind-uri 'ipc://$WORK/colmet' --hdf5-filepath '$WORK/data' $CLOSED"
   collector=$PID
@@ -113,6 +115,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   jq -e .host_names metrics/cpu_metrics.json >/dev/null
 }
 
+# bats test_tags=perfmon
 @test "a reader that is gone: a monitor, perfmon and top end with the status that they have otherwise" {
   closed_reader plimsoll monitor -i 100ms -d job -- sh -c 'sleep 0.3; exit 7'
   equal monitor "$(cat status)" 7
@@ -139,6 +142,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   equal status "$status" 9
 }
 
+# bats test_tags=colmet,epmt
 @test "a reader that is gone: daemons go on" {
   in_pieces plimsoll collect -v --commit 100ms --log "$WORK/c" --bind "ipc://$WORK/native" --bind-colmet "ipc://$WORK/colmet" --sink "store:$WORK/s.db"
   collector=$PID
@@ -164,6 +168,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   ends_well daemon
 }
 
+# bats test_tags=colmet
 @test "a reader that is gone and something to say at the start: it is done all the same" {
   mkdir -p .config/plimsoll
   echo 'bogus = 1' >.config/plimsoll/plimsoll.conf
@@ -181,6 +186,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   ends_well colmet-collector
 }
 
+# bats test_tags=colmet,epmt,perfmon
 @test "a typo in a configuration file: one warning, and the work is done" {
   mkdir -p .config/plimsoll
   echo 'bogus = 1' >.config/plimsoll/plimsoll.conf

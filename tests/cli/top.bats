@@ -38,6 +38,7 @@ row() {
   grep -E "^ *$2 " "$1" || fail "no row of $2: $(cat "$1")"
 }
 
+# bats test_tags=root
 @test "one view as text" {
   begin_job
   plimsoll top --once -i 500ms $JOB >view
@@ -199,7 +200,7 @@ E
 @test "a terminal that cannot be drawn on gets one look" {
   begin_job
   for type in nonesuch dumb ""; do
-    TERM=$type pty 24x120 "wait:here is one look" "wait:3 processes" end -- plimsoll top -i 200ms $JOB >result
+    TERM=$type pty 24x120 "wait:showing one interval only" "wait:3 processes" end -- plimsoll top -i 200ms $JOB >result
     equal "$type" "$(tr '\n' ' ' <result)" "status 0 terminal restored "
   done
 }
@@ -207,7 +208,7 @@ E
 @test "what is wrong is said in one line" {
   run plimsoll top --once -i 100ms no-such-job-4711
   equal status "$status" 1
-  equal message "$output" "plimsoll: error: nothing is running: job no-such-job-4711 has no processes here, or there is none of that name"
+  equal message "$output" "plimsoll: error: no process is running: job no-such-job-4711 has no processes on this host, or does not exist"
   run plimsoll top --once --pid 999999999
   equal message "$output" "plimsoll: error: there is no process 999999999"
   run plimsoll top --once --cgroup no/such

@@ -81,6 +81,7 @@ stand_in() {
   equal 'reboot, for the node' "$status" 6
 }
 
+# bats test_tags=colmet
 @test "a collector with every kind of sink" {
   needs_sandbox
   stand_in fake_elastic.py
@@ -133,6 +134,7 @@ stand_in() {
 has() { [ -n "$(jq -c "$1" c.out | head -n 1)" ]; }
 ended() { [ "$(plimsoll configure n --show --json | jq .counts.jobs_ended)" = 1 ]; }
 
+# bats test_tags=epmt
 @test "the daemon that puts jobs into the store" {
   needs_sandbox
   mkdir -m 777 own/in

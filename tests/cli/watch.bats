@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Finding and following the processes of a job on this machine, by `watch_dump`, which prints what the
+# Finding and following the processes of a job on this machine, by `job_processes_dump`, which prints what the
 # finder of `monitor`, `sample` and `top` sees.
 
 bats_require_minimum_version 1.5.0
@@ -19,7 +19,7 @@ teardown() {
 }
 
 dump() {
-  timeout 60 "$PROGRAMS/watch_dump" "$@"
+  timeout 60 "$PROGRAMS/job_processes_dump" "$@"
 }
 
 # what a line of the dump has of each process
@@ -50,9 +50,9 @@ number() {
   [[ "$(names <seen)" != *"sleep 1000"* ]] || fail "$(cat seen)"
   equal parents "$(jq -c --argjson p "$(cat two)" '[.processes[] | select(.pid == $p).ppid]' seen)" \
     "[$(jq --argjson p "$(cat two)" '.processes[] | select(.pid == $p).ppid' seen)]"
-  # the shell that runs this is named: it and the sleepers are there, watch_dump is not
+  # the shell that runs this is named: it and the sleepers are there, job_processes_dump is not
   dump --pid $$ >seen
-  equal dumps "$(jq '[.processes[] | select(.comm == "watch_dump")] | length' seen)" 0
+  equal dumps "$(jq '[.processes[] | select(.comm == "job_processes_dump")] | length' seen)" 0
   equal sleepers "$(jq '[.processes[] | select(.cmdline == "sleep 1000")] | length' seen)" 1
   started "$(jq '.processes[] | select(.cmdline == "sleep 1001").pid' seen)"
 }
@@ -142,7 +142,7 @@ leave_group() {
     started $!
     dump --cgroup $dir >seen
     equal ours "$(jq --argjson p $! '[.processes[] | select(.pid == $p)] | length' seen)" 1
-    equal dumps "$(jq '[.processes[] | select(.comm == "watch_dump")] | length' seen)" 0
+    equal dumps "$(jq '[.processes[] | select(.comm == "job_processes_dump")] | length' seen)" 0
     return
   fi
   mkdir "$GROUP/below"
@@ -179,7 +179,7 @@ leave_group() {
   kill $!
   run dump --cgroup no/such/group
   equal status "$status" 1
-  equal message "$output" "watch_dump: there is no control group 'no/such/group'"
+  equal message "$output" "job_processes_dump: there is no control group 'no/such/group'"
 }
 
 @test "a job by the environment of its processes" {
@@ -237,12 +237,12 @@ leave_group() {
 }
 
 @test "outside of any batch system: the session, else the user's processes" {
-  setsid sh -c 'sleep 1019 & echo $! >sibling; "$1" >seen; kill "$(cat sibling)"' sh "$PROGRAMS/watch_dump"
+  setsid sh -c 'sleep 1019 & echo $! >sibling; "$1" >seen; kill "$(cat sibling)"' sh "$PROGRAMS/job_processes_dump"
   equal how "$(jq -r .how seen)" "processes of this session"
   equal list "$(jq -c '[.processes[] | [.pid, .main]]' seen)" "[[$(cat sibling),true]]"
   setsid sleep 1020 3>&- &
   started $!
-  setsid -w "$PROGRAMS/watch_dump" >seen
+  setsid -w "$PROGRAMS/job_processes_dump" >seen
   equal how "$(jq -r .how seen)" "processes of this user"
   equal there "$(jq --argjson p $! '[.processes[] | select(.pid == $p)] | length' seen)" 1
   equal strangers "$(jq -r '.processes[].pid' seen | while read -r p; do stat -c %u "/proc/$p" 2>/dev/null || true; done | sort -u)" "$(id -u)"
@@ -260,7 +260,7 @@ leave_group() {
   started $!
   for options in hidepid=0 hidepid=1 hidepid=2; do
     unshare -m sh -c "mount -t proc -o $options proc /proc && exec \"\$@\"" sh \
-      "${as[@]}" "$PROGRAMS/watch_dump" --user --count 20 --interval 0.05 >seen
+      "${as[@]}" "$PROGRAMS/job_processes_dump" --user --count 20 --interval 0.05 >seen
     equal "$options" "$(tail -1 seen | jq -c '[.processes[].pid]')" "[$theirs]"
   done
 }
@@ -281,8 +281,8 @@ leave_group() {
 @test "what is not there is said in one line" {
   run dump --pid 999999999
   equal status "$status" 1
-  equal message "$output" "watch_dump: there is no process 999999999"
+  equal message "$output" "job_processes_dump: there is no process 999999999"
   run dump --job
   equal status "$status" 1
-  equal message "$output" "watch_dump: not in a job of a batch system: name one"
+  equal message "$output" "job_processes_dump: not inside a batch job: name a job"
 }

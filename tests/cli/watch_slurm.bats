@@ -106,7 +106,7 @@ teardown() {
 write_script() {
   cat >script.sh <<'J'
 #!/bin/bash
-srun --overlap -N2 -n2 bash -c 'exec "$PROGRAMS/watch_dump" --until-over --interval 0.05 --ready "$S/out/ready.$SLURMD_NODENAME" >"$S/out/seen.$SLURMD_NODENAME"' &
+srun --overlap -N2 -n2 bash -c 'exec "$PROGRAMS/job_processes_dump" --until-over --interval 0.05 --ready "$S/out/ready.$SLURMD_NODENAME" >"$S/out/seen.$SLURMD_NODENAME"' &
 monitor=$!
 until [ -e "$S/out/ready.n1" ] && [ -e "$S/out/ready.n2" ]; do sleep 0.1; done
 srun --overlap -N2 --ntasks-per-node=2 bash -c 'sleep 500 & one=$!; sleep 501 & echo "$$ $one $!" >>"$S/out/tasks.$SLURMD_NODENAME"; until [ -e "$S/out/enough" ]; do read -rt 0.1 <>"$S/out/never" || true; done; kill $one $!; wait'
@@ -207,7 +207,7 @@ jobs_of_the_machine() {
   slurm_up linuxproc
   cat >script.sh <<'J'
 #!/bin/bash
-srun --overlap -N1 -n1 "$PROGRAMS/watch_dump" --until-over --interval 0.05 --ready "$S/out/ready" >"$S/out/seen" &
+srun --overlap -N1 -n1 "$PROGRAMS/job_processes_dump" --until-over --interval 0.05 --ready "$S/out/ready" >"$S/out/seen" &
 monitor=$!
 until [ -e "$S/out/ready" ]; do sleep 0.1; done
 sh -c 'sleep 502 & echo $! >"$S/out/child"; wait' &
@@ -244,10 +244,10 @@ J
     sleep 0.1
   done
   for name in "$id" "$id.0"; do
-    timeout 60 "$PROGRAMS/watch_dump" --job="$name" --until 1 --count 100 >seen
+    timeout 60 "$PROGRAMS/job_processes_dump" --job="$name" --until 1 --count 100 >seen
     equal "$name" "$(jq -r '.processes[] | .cmdline + " " + (.main | tostring)' seen)" "/usr/bin/sleep 503 true"
   done
-  timeout 60 "$PROGRAMS/watch_dump" --job="$id.7" --count 3 >seen
+  timeout 60 "$PROGRAMS/job_processes_dump" --job="$id.7" --count 3 >seen
   equal "no such step" "$(tail -n1 seen | jq -c .processes)" "[]"
   scancel "$id"
   wait $step || true

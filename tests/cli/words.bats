@@ -19,12 +19,12 @@ on_terminal() {
     status=0
     plimsoll $command alpha >out 2>err || status=$?
     equal "status of $command" "$status" 1
-    grep -q "several jobs have the name 'alpha': name one by its id: [^ ]* (.*), [^ ]* (.*); .plimsoll list --name 'alpha'" err ||
+    grep -q "several jobs have the name 'alpha'; use the id of one: [^ ]* (.*), [^ ]* (.*); .plimsoll list --name 'alpha'" err ||
       fail "$command: $(cat err)"
     [ ! -s out ]
   done
   # the newest of them is the first
-  equal newest "$(sed 's/.*by its id: \([^ ]*\) .*/\1/' err)" "$(plimsoll list --ids --order -start --limit 1)"
+  equal newest "$(sed 's/.*use the id of one: \([^ ]*\) .*/\1/' err)" "$(plimsoll list --ids --order -start --limit 1)"
   # an id goes before a name
   plimsoll run -q --name "$(plimsoll list --ids --name beta)" true
   plimsoll show "$(plimsoll list --ids --name beta)" | grep -q '  beta$'
@@ -47,7 +47,7 @@ on_terminal() {
   use_store
   plimsoll run -q true
   run -2 --separate-stderr plimsoll tag last exp=a 'note:b=c'
-  [[ $stderr == *"'exp=a' is no KEY:VALUE: write 'exp:a'; nothing is changed"* ]] || fail "$stderr"
+  [[ $stderr == *"'exp=a' is not of the form KEY:VALUE; write 'exp:a'; nothing was changed"* ]] || fail "$stderr"
   equal tags "$(plimsoll show --json | jq -c .tags)" '{}'
   plimsoll tag last 'note:b=c'
   equal tags "$(plimsoll show --json | jq -c .tags)" '{"note":"b=c"}'
@@ -58,15 +58,15 @@ on_terminal() {
   plimsoll run -q --name one --tags op:cut true
   plimsoll tag one phase:test
   run -0 --separate-stderr plimsoll list --tag phase=test
-  [[ $stderr == *"no job in '"*"' passes the filter; a tag is KEY:VALUE: --tag 'phase:test'"* ]] || fail "$stderr"
+  [[ $stderr == *"no job in '"*"' matches the filter; a tag is KEY:VALUE: --tag 'phase:test'"* ]] || fail "$stderr"
   run -0 --separate-stderr plimsoll procs one --tag op=cut
-  [[ $stderr == *"no process of the job passes the filter; a tag is KEY:VALUE: --tag 'op:cut'"* ]] || fail "$stderr"
+  [[ $stderr == *"no process of the job matches the filter; a tag is KEY:VALUE: --tag 'op:cut'"* ]] || fail "$stderr"
   run -0 --separate-stderr plimsoll list --tag phase:other
-  [[ $stderr == *"does not pass the filter; "*"without one shows it"* ]] || fail "$stderr"
+  [[ $stderr == *"does not match the filter; "*"without one shows it"* ]] || fail "$stderr"
   plimsoll run --job-tags 'exp=a;fine:b=c;word;two:2:2' --tags 'op=x;ok:y' true 2>err
   equal 'job tags' "$(grep -c "warning: job tags: 'exp=a' is a key without a value: write 'exp:a'" err)" 1
   equal 'process tags' "$(grep -c "warning: tags: 'op=x' is a key without a value: write 'op:x'" err)" 1
-  equal 'left out, told once' "$(grep -c "warning: job tags: 'two:2:2' is no KEY:VALUE and left out" err)" 1
+  equal 'left out, told once' "$(grep -c "warning: job tags: ignoring 'two:2:2', which is not of the form KEY:VALUE" err)" 1
   equal others "$(grep -c '^plimsoll: warning' err)" 3
   plimsoll start --tags exp=a 2>err >/dev/null
   equal start "$(grep -c "job tags: 'exp=a' is a key without a value: write 'exp:a'" err)" 1
@@ -97,13 +97,13 @@ on_terminal() {
   run -1 --separate-stderr plimsoll report
   plimsoll run -q true
   plimsoll list --name nothing 2>err
-  grep -q "the only job in '.*' does not pass the filter; .plimsoll list. without one shows it" err
+  grep -q "the only job in '.*' does not match the filter; .plimsoll list. without one shows it" err
   plimsoll run -q true
   plimsoll list --name nothing 2>err
-  grep -q "none of the 2 jobs in '.*' passes the filter; .plimsoll list. without one shows all" err
+  grep -q "none of the 2 jobs in '.*' matches the filter; .plimsoll list. without one lists all" err
   equal 'machines are told nothing' "$(plimsoll list --name nothing --json 2>&1 | tr -d ' \n')" '[]'
   run -1 --separate-stderr plimsoll series -m process.rss
-  grep -q 'the job was not sampled: .plimsoll run --sample 1s' <<<"$stderr"
+  grep -q 'the job was not sampled; sample a job while it runs with .plimsoll run --sample 1s' <<<"$stderr"
   run -1 --separate-stderr plimsoll plot -m process.rss -o x.svg
   grep -q 'the job was not sampled' <<<"$stderr"
   run -1 --separate-stderr plimsoll series
@@ -111,11 +111,12 @@ on_terminal() {
   equal json "$(plimsoll series --json 2>&1 | tr -d ' \n')" '[]'
 }
 
+# bats test_tags=epmt
 @test "commands and metrics that are nearly right, or meant" {
   use_store
   while read -r typed meant; do
     run -2 --separate-stderr plimsoll "$typed"
-    grep -q "there is no command '$typed'; did you mean '$meant'" <<<"$stderr" || fail "$typed: $stderr"
+    grep -q "unknown command '$typed'; did you mean '$meant'" <<<"$stderr" || fail "$typed: $stderr"
   done <<'W'
 memory top
 cpu top
@@ -162,7 +163,7 @@ W
 @test "options that are nearly right or meant, and a line for the shell" {
   while read -r command typed meant; do
     run -2 --separate-stderr plimsoll "$command" "--$typed" 2s
-    [[ $stderr == *"there is no option --$typed; did you mean --$meant"* ]] || fail "$command $typed: $stderr"
+    [[ $stderr == *"unknown option --$typed; did you mean --$meant"* ]] || fail "$command $typed: $stderr"
   done <<'W'
 report html format
 plot png output
@@ -175,7 +176,7 @@ W
   [[ $stderr != *'did you mean'* ]] || fail "$stderr"
   for command in run monitor; do
     plimsoll "$command" 'seq 1 3 | wc -l' 2>err && fail "$command ran a line"
-    grep -qF "a line for the shell is run by \`sh -c 'LINE'\`" err || fail "$command: $(<err)"
+    grep -qF "use \`sh -c 'LINE'\` to run a shell command line" err || fail "$command: $(<err)"
   done
 }
 
@@ -250,14 +251,14 @@ W
   # two jobs in one
   tar czf both.tgz jobs
   run -1 --separate-stderr plimsoll submit --db both.db both.tgz
-  grep -q 'a second job in one archive; submit them one by one' <<<"$stderr"
+  grep -q 'the archive contains a second job; submit them one by one' <<<"$stderr"
   equal stored "$(plimsoll list --db both.db --ids 2>/dev/null | wc -l)" 0
   # of which the first is there already
   for job in one two; do
     plimsoll submit -q --db $job.db jobs/$job
     run -1 --separate-stderr plimsoll submit --db $job.db both.tgz
     equal "$job: lines" "${#stderr_lines[@]}" 1
-    [[ $stderr == *'a second job in one archive; submit them one by one; nothing of it was stored'* ]] || fail "$job: $stderr"
+    [[ $stderr == *'the archive contains a second job; submit them one by one; nothing of it was stored'* ]] || fail "$job: $stderr"
     equal "$job: stored" "$(plimsoll list --db $job.db --ids | wc -l)" 1
   done
   plimsoll submit --json --db one.db both.tgz >told 2>/dev/null || true
@@ -308,9 +309,9 @@ W
     [ $command != export ] || words=(-o plots/x.csv)
     touch none.sh
     run -1 --separate-stderr plimsoll $command none.sh "${words[@]}"
-    [[ $stderr == *"'none.sh'"*"; no job in '"*"' has this name either: \`plimsoll list\` shows them"* ]] || fail "$command: $stderr"
+    [[ $stderr == *"'none.sh'"*"; '"*"' has no such job either; \`plimsoll list\` lists its jobs"* ]] || fail "$command: $stderr"
     run -1 --separate-stderr plimsoll $command ./job2.sh "${words[@]}"
-    [[ $stderr == *"'./job2.sh'"*"; the stored job of this name is 'job2.sh'"* ]] || fail "$command: $stderr"
+    [[ $stderr == *"'./job2.sh'"*"; the store has a job named 'job2.sh'"* ]] || fail "$command: $stderr"
     # two of that name are a choice
     plimsoll run -q --name twice true
     plimsoll run -q --name twice true
@@ -328,9 +329,10 @@ W
   # records are where the job was recorded; the store keeps their sums
   rm -r "${PLIMSOLL_PREFIX:?}/$id"
   run -1 --separate-stderr plimsoll records job2.sh
-  [[ $stderr == *"the records of job $id were in '$PLIMSOLL_PREFIX/$id', which is gone: \`plimsoll procs $id\`"* ]] || fail "$stderr"
+  [[ $stderr == *"the records of job $id were in '$PLIMSOLL_PREFIX/$id', which is gone; \`plimsoll procs $id\`"* ]] || fail "$stderr"
 }
 
+# bats test_tags=epmt
 @test "a job directory that is not in the store: one line says how to put it there" {
   use_store
   plimsoll run -q --name stored true
@@ -365,7 +367,7 @@ W
   done
   # to delete it, the id is needed
   run -1 --separate-stderr plimsoll delete ./resdir
-  [[ $stderr == *"this needs the whole id, $(jq -r .jobid resdir/job.json)"* ]] || fail "$stderr"
+  [[ $stderr == *"this command needs the complete id, $(jq -r .jobid resdir/job.json)"* ]] || fail "$stderr"
   make_job there --id 4001
   run -1 --separate-stderr plimsoll show ./there
   [[ $stderr == *'`plimsoll submit ./there`'* ]] || fail "$stderr"
@@ -383,14 +385,14 @@ W
     # shellcheck disable=SC2086
     run --separate-stderr plimsoll $command
     equal "status of $command" "$status" 1
-    [[ $stderr == *": job '77' is not in the store "*": it lies in '$at' and waits to be submitted; \`plimsoll submit $at\` does that" ]] || fail "$command: $stderr"
+    [[ $stderr == *": job '77' is not in the store "*": it is in '$at' and not yet submitted; run \`plimsoll submit $at\`" ]] || fail "$command: $stderr"
   done
   run -1 --separate-stderr plimsoll submit 77
-  [[ $stderr == *"there is no '77'; job 77 is '$at'; "* ]] || fail "$stderr"
+  [[ $stderr == *"no such file or directory: '77'; job 77 is in '$at'; "* ]] || fail "$stderr"
   # as an archive
   plimsoll stage -q -d . "$at" >/dev/null
   run -1 --separate-stderr plimsoll show 77
-  [[ $stderr == *": it lies in './77.tgz' and waits to be submitted; \`plimsoll submit ./77.tgz\` does that" ]] || fail "$stderr"
+  [[ $stderr == *": it is in './77.tgz' and not yet submitted; run \`plimsoll submit ./77.tgz\`" ]] || fail "$stderr"
   rm 77.tgz
   run -1 --separate-stderr plimsoll show 77
   [[ $stderr == *"there is no job '77' in "* ]] || fail "$stderr"
@@ -425,6 +427,7 @@ W
   done
 }
 
+# bats test_tags=colmet,epmt,perfmon
 @test "every file and folder of src that CONTRIBUTING.md and docs name is there" {
   cd "$PL_SOURCE"
   # words in backticks that begin with a folder of the tree; a star stands for several
@@ -467,7 +470,7 @@ W
     [ $command != tag ] || more=a:b
     [ $command != annotate ] || more=a=b
     run -1 --separate-stderr plimsoll $command twice $more
-    [[ $stderr == *"several jobs have the name 'twice': name one by its id"* ]] || fail "$stderr"
+    [[ $stderr == *"several jobs have the name 'twice'; use the id of one"* ]] || fail "$stderr"
   done
   for command in list tag annotate delete; do
     more=
@@ -482,11 +485,11 @@ W
   equal known "$output" "$id"
   # to delete, a beginning is not enough
   run -1 --separate-stderr plimsoll delete "${id%?}"
-  [[ $stderr == *"there is no job '${id%?}' in '"*"': this needs the whole id, $id"* ]] || fail "$stderr"
+  [[ $stderr == *"there is no job '${id%?}' in '"*"'; this command needs the complete id, $id"* ]] || fail "$stderr"
   mkdir -p dir
   echo '{}' >dir/job.json
   run -1 --separate-stderr plimsoll list dir
-  [[ $stderr == *"'dir' is not in the store"*"plimsoll submit dir"*"puts it there"* ]] || fail "$stderr"
+  [[ $stderr == *"'dir' is not in the store"*"plimsoll submit dir"*"first"* ]] || fail "$stderr"
   equal untouched "$(ask 'SELECT count(*) FROM jobs')" 3
   equal deleted "$(plimsoll delete mine)" "deleted $id (mine)"
   equal left "$(ask "SELECT count(*) FROM jobs WHERE jobid = '$id'")" 0
@@ -509,19 +512,19 @@ x = [t.Thread(target=lambda: None) for _ in range(3)]
   pid=$(plimsoll procs --json last | jq '[.[] | select(.numtids > 1)][-1].pid')
   [ "$pid" != null ] || fail "$(plimsoll procs last)"
   run -0 --separate-stderr plimsoll threads last --pid "$pid"
-  [[ $stderr == *'the process was recorded without its threads; `plimsoll run --threads full` records them'* ]] || fail "$stderr"
+  [[ $stderr == *'the process was recorded without its threads; record them with `plimsoll run --threads full`'* ]] || fail "$stderr"
   # --threads full would not help where the library is not
   plimsoll run -q --threads full "$PROGRAMS/actor-static" threads 3
   for of in 'the job' 'this process'; do
     options=()
     [ "$of" = 'the job' ] || options=(--pid "$(plimsoll procs --json last | jq '.[0].pid')")
     run -0 --separate-stderr plimsoll threads last "${options[@]}"
-    equal "threads of $of" "$stderr" "plimsoll: warning: the threads of $of are not recorded: the library cannot enter programs that are static, of Go, or setuid"
+    equal "threads of $of" "$stderr" "plimsoll: warning: the threads of $of are not recorded: the library cannot be preloaded into static, Go or setuid programs"
   done
   run -0 --separate-stderr plimsoll threads last --pid 1
-  [[ $stderr == *'no process of the job has the id 1; `plimsoll procs` shows them all'* ]] || fail "$stderr"
+  [[ $stderr == *'the job has no process with id 1; `plimsoll procs` lists all'* ]] || fail "$stderr"
   run -0 --separate-stderr plimsoll procs last --exe nothing
-  [[ $stderr == *'no process of the job passes the filter; `plimsoll procs` without one shows all'* ]] || fail "$stderr"
+  [[ $stderr == *'no process of the job matches the filter; `plimsoll procs` without one lists all'* ]] || fail "$stderr"
   run -0 --separate-stderr plimsoll threads last --pid 1 --json
   equal 'machines are told nothing' "$stderr" ''
 }
@@ -556,8 +559,8 @@ for i in x:
   plimsoll monitor -q -i 50ms -d mon -- sleep 0.5
   plimsoll report last --json >report.json
   for metric in process.rss process.processes process.threads process.vms; do
-    at_least "$metric" "$(jq --arg m $metric '[.curves[] | select(.metric == $m and .host == null)][0].values | length' report.json)" 4
-    equal "$metric, least" "$(jq --arg m $metric '[.curves[] | select(.metric == $m and .host == null)][0].values[1:] | min > 0' report.json)" true
+    at_least "$metric" "$(jq --arg m $metric '[.series[] | select(.metric == $m and .host == null)][0].values | length' report.json)" 4
+    equal "$metric, least" "$(jq --arg m $metric '[.series[] | select(.metric == $m and .host == null)][0].values[1:] | min > 0' report.json)" true
   done
   equal 'not behind the end' "$(jq '.times[-1] <= .job.duration' report.json)" true
   # how many ran at once: one to the end
@@ -604,12 +607,12 @@ process.rs|process.rss
 net|network.rx_bytes
 L
   run -2 --separate-stderr plimsoll monitor -d out -m zzzzzzzzzzzz -- touch began
-  [[ $stderr == *"there is no metric 'zzzzzzzzzzzz'; \`plimsoll sources\` shows what there is"* ]] || fail "$stderr"
+  [[ $stderr == *"there is no metric 'zzzzzzzzzzzz'; \`plimsoll sources\` lists them"* ]] || fail "$stderr"
   while IFS='|' read -r typed meant; do
     for command in "monitor -d out -s $typed -- touch began" "sample -s $typed"; do
       # shellcheck disable=SC2086
       run -2 --separate-stderr plimsoll $command
-      [[ $stderr == *"there is no sampled source '$typed'; did you mean '$meant"* ]] || fail "$command: $stderr"
+      [[ $stderr == *"unknown sampled source '$typed'; did you mean '$meant"* ]] || fail "$command: $stderr"
     done
   done <<'L'
 netwrok|network
@@ -660,7 +663,7 @@ S
   equal table "$output" ''
   equal sim "$stderr" "plimsoll: warning: no process of job $(id sim) has tags; the job itself has exp:ctl;run:7"
   run -0 --separate-stderr plimsoll tags bare
-  equal bare "$stderr" "plimsoll: warning: no process of job $(id bare) has tags, nor has the job; \`plimsoll tag\` sets those of a job"
+  equal bare "$stderr" "plimsoll: warning: neither job $(id bare) nor its processes have tags; set tags of a job with \`plimsoll tag\`"
   run -0 --separate-stderr plimsoll tags sim bare
   equal 'two jobs' "${#stderr_lines[@]}" 2
   run -0 --separate-stderr plimsoll tags both
@@ -674,13 +677,13 @@ S
   plimsoll tag --clear sim
   plimsoll tag --clear both
   run -0 --separate-stderr plimsoll tags
-  equal none "$stderr" "plimsoll: warning: no job in '$STORE' has tags; \`plimsoll tag\` sets some"
+  equal none "$stderr" "plimsoll: warning: no job in '$STORE' has tags; set some with \`plimsoll tag\`"
 }
 
 @test "what help says of texts that a spreadsheet takes for formulas is so" {
   use_store
   plimsoll run -q --name one echo =1+1
-  plimsoll help sql | tr -s ' \n' ' ' | grep -q "JSON has every byte as it is, and so has what .plimsoll export. writes, CSV with --raw\."
+  plimsoll help sql | tr -s ' \n' ' ' | grep -q "JSON, and .plimsoll export. (CSV with --raw), preserve every byte\."
   equal 'sql, CSV' "$(plimsoll sql --csv "SELECT args FROM processes" | tail -1 | tr -d '\r')" "'=1+1"
   equal 'sql, JSON' "$(plimsoll sql --json "SELECT args FROM processes" | jq -r '.[].args')" =1+1
   plimsoll export -q one -o cut.csv

@@ -21,17 +21,13 @@ static const struct option_row rows[] = {
 	{OPT_COUNT, 'n', "times", "N", "how often", AT(struct hello_options, times), RANGE(1, 10)},
 	{OPT_CHOICE, 0, "language", "WORD", "in this language", AT(struct hello_options, language),
 	 WORDS({"english", ENGLISH}, {"french", FRENCH})},
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_COMMON,
 };
 
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct hello_options *o = ctx->options;
 
-	if (argc > 1)
-		return usage_error("hello", "hello takes one name");
 	for (int i = 0; i < o->times; i++)
 		printf("%s %s%s\n", o->language == FRENCH ? "bonjour" : "hello",
 		       argc ? argv[0] : "world", o->loud ? "!" : "");
@@ -42,7 +38,7 @@ extern const struct command command_hello;
 const struct command command_hello = {
 	.name = "hello",
 	.summary = "say hello",
-	.arguments = "[NAME]",
+	.operands = {"NAME", 0, 1},
 	.description = "Says hello to somebody, or to the world.",
 	.options = rows,
 	.defaults = &(const struct hello_options){.times = 1},

@@ -26,20 +26,9 @@ enum {
 };
 
 static const struct metric example[] = {
-#define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, papiex, perfmon, colmet, \
-	       help)                                                                               \
-	{(enum metric_id)id,                                                                       \
-	 name,                                                                                     \
-	 UNIT_##unit,                                                                              \
-	 TYPE_##type,                                                                              \
-	 SCOPE_##scope,                                                                            \
-	 KIND_##kind,                                                                              \
-	 AGG_##agg,                                                                                \
-	 TIME_##over_time,                                                                         \
-	 papiex,                                                                                   \
-	 perfmon,                                                                                  \
-	 colmet,                                                                                   \
-	 help},
+#define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, a, b, c, help) \
+	{(enum metric_id)id, name,      UNIT_##unit,      TYPE_##type, SCOPE_##scope,    \
+	 KIND_##kind,        AGG_##agg, TIME_##over_time, {a, b, c},   help},
 #include "metric.def"
 #undef METRIC
 };

@@ -33,8 +33,7 @@ static void die(const char *what, const char *name)
 	exit(1);
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void add_file(const char *path, size_t size)
 {
@@ -86,8 +85,7 @@ static void add_path(const char *path)
 	free(entries);
 }
 
-/* ---- changes ------------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* xorshift64*: the same numbers everywhere. */
 static uint64_t random_state = 0x706c696d736f6c6cull;

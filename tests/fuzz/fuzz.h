@@ -2,8 +2,7 @@
  * What a fuzz target has to offer: one function that takes any bytes. libFuzzer calls it when built
  * with clang, driver.c otherwise.
  */
-#ifndef PL_TESTS_FUZZ_H
-#define PL_TESTS_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		if (!(condition)) \
 			abort();  \
 	} while (0)
-
-#endif

@@ -2,7 +2,7 @@
  * The sources of a node and the description of its hardware, on trees. An input is files, each
  * behind a line "@@ NAME" with one of the names below; "@@ again" is a second reading with the
  * files behind it. Whatever they hold: an entity has one row, values are not negative, counters
- * that are continued do not fall, facts are lines.
+ * that are continued do not fall, metadata are lines.
  */
 #include "fuzz.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobs/hardware.h"
+#include "jobs/hardware/hardware.h"
 #include "sources/source.h"
 
 static const char *const names[] = {
@@ -146,9 +146,9 @@ static const char *write_files(const char *p, const char *end)
 	return NULL;
 }
 
-static void check_facts(const char *facts)
+static void check_metadata(const char *metadata)
 {
-	for (const char *p = facts; p && *p;) {
+	for (const char *p = metadata; p && *p;) {
 		const char *eol = strchr(p, '\n'), *equals = strchr(p, '=');
 
 		REQUIRE(eol && equals && equals > p && equals < eol);
@@ -218,7 +218,7 @@ static void check_rows(const struct sample_set *set, struct before *b, bool cont
 
 		REQUIRE(e < set->entity_count && set->entities[e].kind);
 		REQUIRE(!strchr(set->entities[e].name, '\n'));
-		check_facts(set->entities[e].facts);
+		check_metadata(set->entities[e].metadata);
 		for (size_t k = 0; k < i; k++)
 			REQUIRE(set->rows[k].entity != e);
 		for (unsigned m = 0; m < set->metric_count; m++) {
@@ -276,9 +276,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sample_release(&sets[i]);
 		forget(&before[i]);
 	}
-	struct value *facts = hardware_facts(root);
-	REQUIRE(facts);
-	value_free(facts);
+	struct value *metadata = hardware_metadata(root);
+	REQUIRE(metadata);
+	value_free(metadata);
 	remove_all();
 	return 0;
 }

@@ -45,7 +45,8 @@ static void see_row(struct seen *s, const struct row *row, bool thread)
 		if (!(row->present[i / 64] >> (i % 64) & 1))
 			continue;
 		const struct metric *m = metric_by_id(i);
-		REQUIRE(m && (m->papiex || i == METRIC_EVENTS || i == METRIC_COUNTERS));
+		REQUIRE(m && (m->names[METRIC_TOOL_papiex] || i == METRIC_EVENTS ||
+			      i == METRIC_COUNTERS));
 		REQUIRE(!thread || is_thread_column(i));
 		if (m->type != TYPE_TEXT) {
 			strbuf_add(&s->log, &row->v[i], sizeof(row->v[i]));

@@ -7,7 +7,7 @@
 
 static void show(const struct value *v)
 {
-	_cleanup_jsonw_ struct jsonw compact = JSONW_INIT, pretty = JSONW_INIT;
+	_cleanup_json_ struct json_writer compact = JSON_WRITER_INIT, pretty = JSON_WRITER_INIT;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	value_to_json(v, &compact, NULL);

@@ -43,7 +43,7 @@ static size_t touch_entity(const struct entity *e)
 	size_t size = 0;
 
 	REQUIRE(e->kind > 0);
-	(void)entity_fact(e, "model", &value, &size);
+	(void)entity_metadata(e, "model", &value, &size);
 	return strlen(e->name) + strlen(entity_kind_name(e->kind)) + size;
 }
 

@@ -3,8 +3,7 @@
  * line of nvml_record.c with the answer and the times. A function that the library does not have
  * writes nothing.
  */
-#ifndef PL_TESTS_NVML_CALLS_H
-#define PL_TESTS_NVML_CALLS_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -66,8 +65,7 @@ static void *symbol(const char *name)
 	return dlsym(library, name);
 }
 
-/* ---- one function for each form of call --------------------------------------------------------
- */
+/* ---- one function for each form of call ------------------------------------------------------ */
 
 static void record_text(const char *name, nvml_device device, const char *of, unsigned size)
 {
@@ -382,5 +380,3 @@ static void record_fields(nvml_device device, const char *of)
 	}
 	watch_counters(f, device);
 }
-
-#endif

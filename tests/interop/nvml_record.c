@@ -26,8 +26,7 @@
 
 #define GPUS_MAX 64
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static void record_mig_device(nvml_device device, const char *of)
 {
@@ -68,7 +67,7 @@ static void record_mig(nvml_device device, const char *of)
 	}
 }
 
-static void record_facts(nvml_device device, const char *of)
+static void record_metadata(nvml_device device, const char *of)
 {
 	record_text("nvmlDeviceGetName", device, of, NVML_TEXT_NAME);
 	record_text("nvmlDeviceGetUUID", device, of, NVML_TEXT_UUID);
@@ -121,8 +120,7 @@ static void record_values(nvml_device device, const char *of)
 	record_fields(device, of);
 }
 
-/* ---- a process to see --------------------------------------------------------------------------
- */
+/* ---- a process to see ------------------------------------------------------------------------ */
 
 static int complain(const char *what, int result)
 {
@@ -222,7 +220,7 @@ static int record_all(void)
 		remark(r, a, b);
 		if (r)
 			continue;
-		record_facts(device, of);
+		record_metadata(device, of);
 		record_values(device, of);
 		record_mig(device, of);
 	}

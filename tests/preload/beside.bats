@@ -107,6 +107,7 @@ at once: 200 work, 200 unloaded"
   at_least rows "$(wc -l <with/stdout)" 100
 }
 
+# bats test_tags=root
 @test "musl: a child of a recorded program is known from its reaper" {
   [ -x "$PROGRAMS/actor-musl" ] || skip "musl-gcc is not installed"
   compare sh -c '"$1" return 5; echo $?; "$1" kill 9; echo $?' sh "$PROGRAMS/actor-musl"
@@ -127,6 +128,7 @@ at once: 200 work, 200 unloaded"
   recorded_end true
 }
 
+# bats test_tags=root
 @test "a setuid program is left alone, and is known from its reaper" {
   # a traced program would not get its privilege
   OBSERVE=(-u)

@@ -77,6 +77,7 @@ with_filesystem() {
     { "$@"; status=$?; cp "$0"/records/* "$0/saved" 2>/dev/null; exit $status; }' "$WORK" "$1" "${2:-true}")
 }
 
+# bats test_tags=root
 @test "a disk that becomes full" {
   with_filesystem size=4k
   compare bash -c 'for i in $(seq 30); do "$1" fork $i; echo $?; done; exit 14' bash "$PROGRAMS/actor"
@@ -88,6 +89,7 @@ with_filesystem() {
   recorded '.argv[1:3] == ["fork", "1"] and .forked' exitcode 1
 }
 
+# bats test_tags=root
 @test "a disk that is full from the beginning" {
   with_filesystem size=4k 'dd if=/dev/zero of="$0/records/ballast" bs=4k count=1 2>/dev/null'
   compare "$PROGRAMS/host-threads" fork
@@ -103,6 +105,7 @@ with_filesystem() {
   equal files "$(ls saved)" ''
 }
 
+# bats test_tags=root
 @test "a read-only file system" {
   with_filesystem ro
   compare "$PROGRAMS/host-threads" fork
@@ -176,6 +179,7 @@ privileged() {
   ENTER=(unshare -r)
 }
 
+# bats test_tags=root
 @test "chroot into an empty directory" {
   privileged
   mkdir cage
@@ -189,6 +193,7 @@ status 121'
   recorded '.exename == "host-places"' exitcode 121
 }
 
+# bats test_tags=root
 @test "no /proc" {
   local user=()
   [ "$(id -u)" = 0 ] || user=(-r)
@@ -200,6 +205,7 @@ status 121'
   recorded '.argv[1] == "threads"' numtids 4
 }
 
+# bats test_tags=root
 @test "a program that gives up its privileges" {
   [ "$(id -u)" = 0 ] || skip "needs root"
   compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-places" drop 65534

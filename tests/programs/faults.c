@@ -202,8 +202,7 @@ static int fails_at(const char *call, int dir, const char *name)
 	return fails(call, path);
 }
 
-/* ---- what is on the disk -----------------------------------------------------------------------
- */
+/* ---- what is on the disk --------------------------------------------------------------------- */
 
 static struct disk_file *file_of(ino_t inode)
 {
@@ -378,8 +377,7 @@ void fault_power_cut(void)
 	fault_power_cut_below(w->root);
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------
- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static void die(void)
 {

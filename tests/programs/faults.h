@@ -1,7 +1,6 @@
 /* Disks that fail when a test says so; see faults.c. A unit test that links the library calls
  * these. */
-#ifndef PL_TESTS_FAULTS_H
-#define PL_TESTS_FAULTS_H
+#pragma once
 
 /* What a call can do beside failing with an errno. */
 enum {
@@ -29,5 +28,3 @@ void fault_disk(const char *root);
  * they were. Nobody may have them open. */
 void fault_power_cut(void);
 void fault_power_cut_below(const char *dir);
-
-#endif

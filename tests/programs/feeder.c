@@ -80,7 +80,7 @@ static void fill(struct sample_set *jobs, struct sample_set *own, uint64_t tick,
 		snprintf(name, sizeof(name), "%u", 1000 + j);
 		uint32_t e = sample_entity(jobs, ENTITY_JOB, name);
 
-		sample_fact(jobs, e, "user", "alice");
+		sample_set_metadata(jobs, e, "user", "alice");
 		sample_row(jobs, e);
 		sample_put(jobs, 0, (int64_t)(1000 * tick + j));
 		sample_put(jobs, 1, (int64_t)(tick % 7));

@@ -1,6 +1,6 @@
 /*
  * Prints what src/jobs/discovery/job_processes.h finds, a JSON line an update; for tests and
- * measurements. watch_dump [option ...]
+ * measurements. job_processes_dump [option ...]
  *         --root DIR --pid PID --cgroup PATH --job [ID] --user --own-user   what to watch
  *         --count N --interval S     how many updates, and the time between (1, 0.1)
  *         --until N                  stop, and print, when N processes are there ten times in
@@ -28,13 +28,13 @@ struct dump {
 	const char *ready;
 };
 
-static void add_file(struct jsonw *j, const char *root, int pid, const char *file)
+static void add_file(struct json_writer *j, const char *root, int pid, const char *file)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/%s", root, pid, file);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (fs_read(-100, path, 1 << 20, &text) < 0) {
-		jsonw_null(j, file);
+		json_none(j, file);
 		return;
 	}
 	for (size_t i = 0; i < text.len; i++)
@@ -42,38 +42,38 @@ static void add_file(struct jsonw *j, const char *root, int pid, const char *fil
 			text.buf[i] = ' ';
 	while (text.len && text.buf[text.len - 1] == ' ')
 		strbuf_cut(&text, text.len - 1);
-	jsonw_text(j, file, text.buf, text.len);
+	json_text(j, file, text.buf, text.len);
 }
 
 static void print(const struct dump *d, const struct job_processes *w)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
-	jsonw_begin_object(&j, NULL);
-	jsonw_str(&j, "how", w->how);
-	jsonw_str(&j, "launcher", job_processes_launcher(w));
-	jsonw_bool(&j, "over", job_processes_over(w));
-	jsonw_begin_object(&j, "groups");
+	json_begin_object(&j, NULL);
+	json_str(&j, "how", w->how);
+	json_str(&j, "launcher", job_processes_launcher(w));
+	json_bool(&j, "over", job_processes_over(w));
+	json_begin_object(&j, "groups");
 	for (size_t i = 0; i < w->group_count; i++)
-		jsonw_str(&j, w->groups[i].controller, w->groups[i].path);
-	jsonw_end_object(&j);
-	jsonw_begin_array(&j, "processes");
+		json_str(&j, w->groups[i].controller, w->groups[i].path);
+	json_end_object(&j);
+	json_begin_array(&j, "processes");
 	for (size_t i = 0; i < w->count; i++) {
 		const struct job_process *p = &w->list[i];
 
-		jsonw_begin_object(&j, NULL);
-		jsonw_i64(&j, "pid", p->pid);
-		jsonw_i64(&j, "ppid", p->ppid);
-		jsonw_u64(&j, "starttime", p->starttime);
-		jsonw_i64(&j, "rank", p->rank);
-		jsonw_bool(&j, "main", p->main);
+		json_begin_object(&j, NULL);
+		json_i64(&j, "pid", p->pid);
+		json_i64(&j, "ppid", p->ppid);
+		json_u64(&j, "starttime", p->starttime);
+		json_i64(&j, "rank", p->rank);
+		json_bool(&j, "main", p->main);
 		add_file(&j, d->o.root, p->pid, "comm");
 		add_file(&j, d->o.root, p->pid, "cmdline");
-		jsonw_end_object(&j);
+		json_end_object(&j);
 	}
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
-	jsonw_write(&j, stdout);
+	json_end_array(&j);
+	json_end_object(&j);
+	json_write(&j, stdout);
 	fflush(stdout);
 }
 
@@ -170,7 +170,7 @@ static int watch(const struct dump *d, struct job_processes *w)
 		int r = job_processes_update(w);
 		double took = cpu_us() - began;
 		if (r < 0) {
-			fprintf(stderr, "watch_dump: %s\n", strerror(-r));
+			fprintf(stderr, "job_processes_dump: %s\n", strerror(-r));
 			return 1;
 		}
 		if (!i)
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 		return 2;
 	int r = job_processes_open(&w, &d.o, &why);
 	if (r < 0) {
-		fprintf(stderr, "watch_dump: %s\n", why.buf);
+		fprintf(stderr, "job_processes_dump: %s\n", why.buf);
 		return 1;
 	}
 	r = watch(&d, &w);

@@ -128,7 +128,7 @@ static void read_processes(struct sample_set *s, const struct plan *p, long k)
 		snprintf(name, sizeof(name), "p%ld.%ld", i, 100 + i);
 		snprintf(exe, sizeof(exe), "prog\"%ld\"", i);
 		uint32_t e = sample_entity(s, ENTITY_PROCESS, name);
-		sample_fact(s, e, "exe", exe);
+		sample_set_metadata(s, e, "exe", exe);
 		sample_row(s, e);
 		sample_put(s, 0, 100 * k * (i + 1) + i);
 		sample_put(s, 1, 1000000 * (i + 1) + 4096 * (k % 10));
@@ -238,7 +238,7 @@ static void put_line(struct text_source *s, const struct line *l)
 		char key[48];
 
 		snprintf(key, sizeof(key), "%.*s", (int)(equals - l->fact), l->fact);
-		sample_fact(&s->set, e, key, equals + 1);
+		sample_set_metadata(&s->set, e, key, equals + 1);
 	}
 	if (!s->set.row_count || s->set.rows[s->set.row_count - 1].entity != e)
 		sample_row(&s->set, e);
@@ -315,7 +315,7 @@ static int write_samples(int fd, const struct plan *p)
 		if (k % 4 == 0) {
 			begin(&gpu, p, k);
 			uint32_t e = sample_entity(&gpu, ENTITY_GPU, "0");
-			sample_fact(&gpu, e, "model", "Tesla T");
+			sample_set_metadata(&gpu, e, "model", "Tesla T");
 			sample_row(&gpu, e);
 			sample_put(&gpu, 0, 50000 + k);
 			sample_writer_add(w, c, &gpu);

@@ -1,7 +1,7 @@
 /*
- * Writes the table of tests/unit/support/frame_fixture.h for readers of other makers:
- *     make_frames FORMAT CODEC ROWS BATCH FILE   the table as a file of a format
- *     make_frames expect ROWS DIRECTORY          its values as they are, without any format of
+ * Writes the table of tests/unit/support/table_fixture.h for readers of other makers:
+ *     make_tables FORMAT CODEC ROWS BATCH FILE   the table as a file of a format
+ *     make_tables expect ROWS DIRECTORY          its values as they are, without any format of
  * ours: <number>.values 8 bytes each, <number>.absent a byte each, and of texts <number>.sizes 4
  * bytes each and <number>.texts; columns.json names and types
  */
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "unit/support/frame_fixture.h"
+#include "unit/support/table_fixture.h"
 
 static FILE *part(const char *directory, int column, const char *what)
 {
@@ -18,7 +18,7 @@ static FILE *part(const char *directory, int column, const char *what)
 
 	if (f)
 		return f;
-	fprintf(stderr, "make_frames: cannot write '%s': %s\n", path, strerror(errno));
+	fprintf(stderr, "make_tables: cannot write '%s': %s\n", path, strerror(errno));
 	exit(1);
 }
 
@@ -94,13 +94,13 @@ int main(int argc, char **argv)
 	const struct table_format *f = argc == 6 ? table_format_by_name(argv[1]) : NULL;
 	if (!f || parse_u64(argv[3], &rows) < 0 || parse_u64(argv[4], &batch) < 0 || !batch ||
 	    batch > TABLE_BATCH) {
-		fputs("usage: make_frames FORMAT CODEC ROWS BATCH FILE | expect ROWS DIRECTORY\n",
+		fputs("usage: make_tables FORMAT CODEC ROWS BATCH FILE | expect ROWS DIRECTORY\n",
 		      stderr);
 		return 2;
 	}
 	int r = fixture_write(f, argv[5], argv[2], rows, batch, &why);
 	if (r < 0)
-		fprintf(stderr, "make_frames: %s\n", why.buf);
+		fprintf(stderr, "make_tables: %s\n", why.buf);
 	strbuf_release(&why);
 	return r < 0;
 }

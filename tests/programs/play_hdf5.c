@@ -4,7 +4,7 @@
  * for every two play_hdf5 TARGET STATE LEVEL MESSAGE...  colmet's messages, an entry for each host
  * in one
  */
-#include "unit/support/feed_harness.h"
+#include "unit/support/sink_harness.h"
 
 #include <errno.h>
 

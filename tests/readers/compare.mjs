@@ -1,5 +1,5 @@
 // Compares every value of a table that we wrote, as a reader of another maker has it, with the values that were to be
-// written, which `make_frames expect` puts into plain files:
+// written, which `make_tables expect` puts into plain files:
 //     node compare.mjs EXPECTED READER FILE [READER FILE]...
 // READER: duckdb, wasm, arrow, or rowbinary for what ClickHouse answers in that format, times as whole numbers. Says of
 // each file how many values are the same, or what is different, and ends with 1 then.

@@ -28,8 +28,7 @@ PL_PRINTF(2, 3) static void tell(struct history *h, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- faults ------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 /* What a call may do; 0 ends. A read that fails for good is damage, which is another test's. */
 static const struct {
@@ -122,8 +121,7 @@ static void add_server_faults(struct history *h)
 	}
 }
 
-/* ---- the machines ------------------------------------------------------------------------------
- */
+/* ---- the machines ---------------------------------------------------------------------------- */
 
 static void power_cut(struct history *h, const char *machine)
 {
@@ -195,8 +193,7 @@ static void await_end(struct history *h, struct part *p)
 	}
 }
 
-/* ---- a history ---------------------------------------------------------------------------------
- */
+/* ---- a history ------------------------------------------------------------------------------- */
 
 static void draw(struct history *h, const bool *allowed)
 {

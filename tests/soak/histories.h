@@ -2,11 +2,10 @@
  * Histories: what one is, and what its processes share. main.c runs many of them, histories.c plays
  * one, parts.c has the node and the collector, sinks.c what is read back in the end.
  */
-#ifndef PL_TESTS_HISTORIES_H
-#define PL_TESTS_HISTORIES_H
+#pragma once
 
 #include "unit/support/fake_server.h"
-#include "unit/support/feed_harness.h"
+#include "unit/support/sink_harness.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -105,5 +104,3 @@ char *sink_target(const struct history *h, enum sink_kind kind);
 bool sink_refuses(const struct history *h, const struct batch_name *name);
 /* Reads a sink back and compares it with what the nodes say. */
 void check_sink(struct history *h, enum sink_kind kind);
-
-#endif

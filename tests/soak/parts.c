@@ -15,8 +15,7 @@
 
 #define S 1000000000ull
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void cannot(const struct history *h, const char *what, const struct strbuf *why)
 {
@@ -38,8 +37,7 @@ static bool begin(struct history *h, struct part *p)
 	return true;
 }
 
-/* ---- the node ----------------------------------------------------------------------------------
- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 static void make_batch(unsigned node, unsigned life, unsigned number, unsigned tick, unsigned count,
 		       struct strbuf *out)
@@ -200,8 +198,7 @@ static void close_wrapped(void *state)
 	free(w);
 }
 
-/* ---- the collector -----------------------------------------------------------------------------
- */
+/* ---- the collector --------------------------------------------------------------------------- */
 
 struct collector {
 	const struct history *h;

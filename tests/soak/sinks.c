@@ -5,7 +5,7 @@
  */
 #include "histories.h"
 
-#include "unit/support/feed_store.h"
+#include "unit/support/sink_store_jobs.h"
 #include "unit/support/hdf5_cells.h"
 
 #include "sinks/sink_worker.h"
@@ -52,8 +52,7 @@ bool sink_refuses(const struct history *h, const struct batch_name *name)
 	return h->poisoned && (mix >> 40) % h->poisoned == 0;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct seen {
 	struct history *h;
@@ -226,8 +225,7 @@ static void read_remote_write(struct seen *s)
 	json_decref(state);
 }
 
-/* ---- what was left out -------------------------------------------------------------------------
- */
+/* ---- what was left out ----------------------------------------------------------------------- */
 
 static void mark_aside(struct seen *s, const struct batch_name *name)
 {
@@ -273,8 +271,7 @@ static void read_aside(struct seen *s)
 	commit_log_close(l);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* What the node itself says that it lost, in batches. */
 static uint64_t counted(const struct history *h, unsigned node)

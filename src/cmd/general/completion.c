@@ -1,4 +1,4 @@
-/* plimsoll completion: completion rules for shells, made from the commands' tables. */
+/* plimsoll completion: makes completion rules for shells from the rows of the commands. */
 #include <string.h>
 
 #include "cmd/command.h"
@@ -20,7 +20,7 @@ static void add_options(struct strbuf *out, const struct command *c)
 	strbuf_addstr(out, "-h --help");
 }
 
-/* The words that an option takes, a blank between. */
+/* The words that an option takes, separated by blanks. */
 static void add_words(struct strbuf *out, const struct option_row *o)
 {
 	const char *word;
@@ -29,8 +29,8 @@ static void add_words(struct strbuf *out, const struct option_row *o)
 		strbuf_addf(out, "%s%s", i ? " " : "", word);
 }
 
-/* Patterns of `case` for the command and the option before the cursor, with the words to choose
- * from; `what` stands before and `end` behind those. */
+/* Patterns of `case` for a command and the option before the cursor, with the words to choose from
+ * between `what` and `end`. */
 static void add_choices(struct strbuf *out, const struct command *c, const char *what,
 			const char *end)
 {
@@ -48,7 +48,7 @@ static void add_choices(struct strbuf *out, const struct command *c, const char 
 
 static void bash(struct strbuf *out)
 {
-	/* bash hands over --option=value as three words */
+	/* bash passes --option=value as three words */
 	strbuf_addstr(out,
 		      "_plimsoll() {\n"
 		      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n"
@@ -128,35 +128,33 @@ static void fish(struct strbuf *out)
 	}
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static const struct {
+	const char *name;
+	void (*add)(struct strbuf *out);
+} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+static int run(struct context *ctx PL_UNUSED, int argc PL_UNUSED, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
-	(void)ctx;
-	if (argc != 1)
-		return usage_error("completion", "completion needs a shell: bash, zsh or fish");
-	if (!strcmp(argv[0], "bash"))
-		bash(&out);
-	else if (!strcmp(argv[0], "zsh"))
-		zsh(&out);
-	else if (!strcmp(argv[0], "fish"))
-		fish(&out);
-	else
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+		if (!strcmp(argv[0], shells[i].name))
+			shells[i].add(&out);
+	if (!out.len)
 		return usage_error("completion",
-				   "there is no completion for '%s': bash, zsh or fish", argv[0]);
+				   "completion: unknown shell '%s', expected bash, "
+				   "zsh or fish",
+				   argv[0]);
 	fwrite(out.buf, 1, out.len, stdout);
 	return EXIT_OK;
 }
 
-static const struct option_row rows[] = {ROW_END};
-
 const struct command command_completion = {
 	.name = "completion",
 	.summary = "print completion rules for a shell",
-	.arguments = "bash|zsh|fish",
-	.description =
-		"Prints rules that complete commands, options and the words that options take.",
+	.operands = {"SHELL", 1, 1, .usage = "bash|zsh|fish", .hint = "bash, zsh or fish"},
+	.description = "Prints rules that complete commands, options and the values of options.",
 	.examples = "  eval \"$(plimsoll completion bash)\"\n  plimsoll completion fish | source\n",
-	.options = rows,
+	.options = (const struct option_row[]){ROW_END},
 	.run = run,
 };

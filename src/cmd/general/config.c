@@ -1,17 +1,32 @@
-/* plimsoll config: the settings in force, and where each comes from. */
+/* plimsoll config: the effective settings and where each comes from. */
 #include <string.h>
 
 #include "cmd/command.h"
+#include "collector/collector_protocol.h"
 #include "core/text/json_writer.h"
 #include "core/text/secrets.h"
 #include "core/text/terminal_table.h"
+#include "node/node_protocol.h"
 #include "sinks/sink.h"
 
 struct config_options {
 	bool json;
 };
 
-/* Addresses have passwords in them, and this is written to files and mails. Freed by the caller. */
+static bool is_protocol_address(int id)
+{
+	bool found = false;
+
+	for (size_t i = 0; node_protocols[i]; i++)
+		found = found || id == (int)node_protocols[i]->address ||
+			id == (int)node_protocols[i]->control;
+	for (size_t i = 0; collector_protocols[i]; i++)
+		found = found || id == (int)collector_protocols[i]->address;
+	return found;
+}
+
+/* Masks passwords in addresses: people copy this output into files and mails. The caller frees it.
+ */
 static char *shown_value(const struct config *c, int id)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -22,11 +37,8 @@ static char *shown_value(const struct config *c, int id)
 	case SETTING_DB:
 	case SETTING_STAGE_DEST:
 	case SETTING_NODE_CONNECT:
-	case SETTING_NODE_COLMET:
-	case SETTING_NODE_COLMET_CONFIG:
 	case SETTING_NODE_CONTROL:
 	case SETTING_COLLECT_BIND:
-	case SETTING_COLLECT_BIND_COLMET:
 	case SETTING_COLLECT_FORWARD:
 		return secrets_shown(text);
 	case SETTING_COLLECT_SINKS:
@@ -37,36 +49,36 @@ static char *shown_value(const struct config *c, int id)
 		}
 		return xstrdup(out.len ? out.buf : "");
 	default:
-		return xstrdup(text);
+		return is_protocol_address(id) ? secrets_shown(text) : xstrdup(text);
 	}
 }
 
 static void print_json(const struct config *c)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	j.pretty = true;
-	jsonw_begin_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	for (int i = 0; i < SETTING_COUNT; i++) {
 		_cleanup_free_ char *value = shown_value(c, i);
 
-		jsonw_begin_object(&j, settings[i].name);
-		jsonw_str(&j, "value", value);
-		jsonw_str(&j, "origin", c->origin[i]);
-		jsonw_str(&j, "environment", settings[i].env);
-		jsonw_str(&j, "default", settings[i].fallback);
-		jsonw_str(&j, "help", settings[i].help);
-		jsonw_end_object(&j);
+		json_begin_object(&j, settings[i].name);
+		json_str(&j, "value", value);
+		json_str(&j, "origin", c->origin[i]);
+		json_str(&j, "environment", settings[i].env);
+		json_str(&j, "default", settings[i].fallback);
+		json_str(&j, "help", settings[i].help);
+		json_end_object(&j);
 	}
-	jsonw_end_object(&j);
-	jsonw_write(&j, stdout);
+	json_end_object(&j);
+	json_write(&j, stdout);
 }
 
-/* What a row has room for beside the meaning. */
+/* Widths that leave room for the meaning. */
 #define VALUE_MAX 24
 #define FROM_MAX 20
 
-/* A long value begins with what tells most, a path ends with it. */
+/* Keeps the beginning of a long value, but the end of a path. */
 static void cut_cell(struct terminal_table *t, size_t column, const char *text, size_t max)
 {
 	size_t n = strlen(text);
@@ -86,13 +98,13 @@ static int run(struct context *ctx, int argc, char **argv)
 	const struct config_options *o = ctx->options;
 	struct terminal_table t;
 
-	if (argc > 1)
-		return usage_error("config", "config takes the name of one setting");
 	if (argc == 1) {
 		int id = setting_by_name(argv[0]);
 
 		if (id < 0)
-			return usage_error("config", "there is no setting '%s'", argv[0]);
+			return usage_error("config",
+					   "unknown setting '%s'; `plimsoll config` lists all",
+					   argv[0]);
 		_cleanup_free_ char *value = shown_value(&ctx->config, id);
 		puts(value);
 		return EXIT_OK;
@@ -109,7 +121,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		_cleanup_free_ char *value = shown_value(&ctx->config, i);
 
 		cut_cell(&t, 1, value, VALUE_MAX);
-		/* the variable is called as the setting is */
+		/* the name of the variable follows from that of the setting */
 		cut_cell(&t, 2, str_prefix(from, "environment ") ? "environment" : from, FROM_MAX);
 		terminal_table_cell(&t, 3, settings[i].help);
 	}
@@ -118,22 +130,20 @@ static int run(struct context *ctx, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const struct option_row rows[] = {ROW_JSON(struct config_options), ROW_VERBOSE, ROW_QUIET,
-					 ROW_END};
+static const struct option_row rows[] = {ROW_JSON(struct config_options), ROWS_COMMON};
 
 const struct command command_config = {
 	.name = "config",
-	.summary = "print the settings in force and where they come from",
-	.arguments = "[SETTING]",
+	.summary = "print the effective settings and where they come from",
+	.operands = {"SETTING", 0, 1},
 	.description =
-		"A flag stands above the environment, that above the user's file "
-		"$XDG_CONFIG_HOME/plimsoll/plimsoll.conf (~/.config when not set), that above "
-		"/etc/plimsoll.conf, and that above the default. The files hold lines `name = value` and "
-		"comments that begin with #.\n\n"
-		"Long values are cut in the table. With the name of a setting: its value alone, whole; "
-		"--json has all of them so. Passwords in addresses are masked.",
+		"Options override the environment, which overrides the user's file "
+		"$XDG_CONFIG_HOME/plimsoll/plimsoll.conf (~/.config if not set), which overrides "
+		"/etc/plimsoll.conf, which overrides the defaults. The files contain lines `name = "
+		"value` and comments that start with #.\n\n"
+		"The table cuts long values. With the name of a setting, prints its complete value "
+		"only; --json prints all values in full. Passwords in addresses are masked.",
 	.examples = "  plimsoll config prefix\n",
-	.options = rows,
-	.options_size = sizeof(struct config_options),
+	OPTIONS(struct config_options, rows),
 	.run = run,
 };

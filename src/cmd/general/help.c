@@ -1,4 +1,4 @@
-/* plimsoll help: all commands, or one. */
+/* plimsoll help: lists all commands, or explains one. */
 #include <string.h>
 
 #include "cmd/command.h"
@@ -12,8 +12,6 @@ static int run(struct context *ctx, int argc, char **argv)
 	const struct help_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
-	if (argc > 1)
-		return usage_error(NULL, "help takes the name of one command");
 	if (argc == 0) {
 		program_help(&out);
 	} else {
@@ -31,7 +29,7 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_CHOICE, 0, "format", "man", "as a manual page", AT(struct help_options, man),
+	{OPT_CHOICE, 0, "format", "man", "print a manual page", AT(struct help_options, man),
 	 WORDS({"man", true})},
 	ROW_END,
 };
@@ -39,12 +37,11 @@ static const struct option_row rows[] = {
 const struct command command_help = {
 	.name = "help",
 	.summary = "explain all commands, or one",
-	.arguments = "[COMMAND]",
+	.operands = {"COMMAND", 0, 1},
 	.description =
-		"Lists the commands, or explains one with its options. The manual pages are made from the "
-		"same tables.",
+		"Lists the commands, or explains one command and its options. The manual pages are "
+		"made from the same tables.",
 	.examples = "  plimsoll help run\n",
-	.options = rows,
-	.options_size = sizeof(struct help_options),
+	OPTIONS(struct help_options, rows),
 	.run = run,
 };

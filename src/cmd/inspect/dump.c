@@ -1,6 +1,5 @@
-/* plimsoll dump: the metadata of a job, from a directory, an archive or a file. */
+/* plimsoll dump: prints the metadata of a job. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,37 +9,10 @@
 #include "core/text/text.h"
 #include "jobs/metadata_file.h"
 #include "store/job_admin.h"
+#include "store/job_metadata.h"
 #include "store/query.h"
 
-static int read_path(struct context *ctx, const char *path, struct value **ret, struct strbuf *why)
-{
-	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
-	struct stat st;
-	int r;
-
-	if (stat(path, &st) < 0) {
-		strbuf_addf(why, "there is no '%s'", path);
-		return -errno;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
-		if (r == 0)
-			r = jobdir_read_meta(&j, ret, NULL, why);
-		_cleanup_free_ char *names = metadata_names();
-
-		if (r == -ENOENT && !why->len)
-			strbuf_addf(why, "'%s' holds no job: no metadata in it (%s)", path, names);
-		return r;
-	}
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	r = fd < 0 ? -errno : meta_from_file(fd, ret, &reason);
-	if (r < 0)
-		strbuf_addf(why, "'%s': %s", path, reason.len ? reason.buf : strerror(-r));
-	return r;
-}
-
-/* Tags and annotations are what people made of them since the metadata were written. */
+/* Tags and annotations may have changed since the metadata was written. */
 static int put_notes(struct store *s, int64_t job, struct value *meta)
 {
 	_cleanup_value_ struct value *tags = NULL, *annotations = NULL;
@@ -61,23 +33,15 @@ static int read_stored(struct store *s, const char *name, int64_t job, struct va
 		       struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
-	size_t n;
+	int r = jobmeta_load(s, job, ret, &reason);
 
-	if (st)
-		stmt_int(st, 1, job);
-	int r = st ? stmt_step(st) : -EIO;
-	const char *text = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
 	if (r >= 0)
-		r = text ? value_from_json(text, n, ret, &reason) : -ENOENT;
-	if (r == 0)
-		r = put_notes(s, job, *ret);
+		r = r ? put_notes(s, job, *ret) : -ENOENT;
 	if (r < 0)
 		strbuf_addf(why, "cannot read the metadata of job '%s': %s", name,
 			    reason.len     ? reason.buf
 			    : s->error.len ? store_error(s)
-					   : "there are none");
+					   : "it has none");
 	return r;
 }
 
@@ -90,7 +54,7 @@ static int read_named(struct context *ctx, const char *name, struct value **ret)
 	int r;
 
 	if (looks_like_path(name) || ctx->personality->paths_only || stat(name, &st) == 0) {
-		r = read_path(ctx, name, ret, &why);
+		r = job_path_metadata(ctx, name, ret, &why);
 		if (r < 0 && !ctx->personality->paths_only)
 			r = job_argument_instead(ctx, name, &s, &job, &why);
 	} else {
@@ -108,15 +72,15 @@ static int read_named(struct context *ctx, const char *name, struct value **ret)
 static int read_current(struct context *ctx, struct value **ret)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 
 	int r = job_open_current(ctx, &j, true);
 	if (r < 0)
 		return r;
-	r = jobdir_read_meta(&j, ret, NULL, &why);
+	r = job_directory_read_meta(&j, ret, NULL, &why);
 	if (r < 0)
 		log_error("%s",
-			  r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
+			  r == -ENOENT ? "the job has no metadata; run `start` first" : why.buf);
 	return r;
 }
 
@@ -140,16 +104,14 @@ static void print_value(const struct context *ctx, const struct value *v, struct
 static int print_key(struct context *ctx, const struct dump_options *o, const struct value *meta)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	const struct value *v = value_get(meta, o->key);
 
-	if (!v) {
-		log_error("there is no key '%s'", o->key);
-		return EXIT_FAILED;
-	}
+	if (!v)
+		return fail_with(EXIT_FAILED, "the metadata has no key '%s'", o->key);
 	if (o->json) {
 		value_to_json(v, &j, NULL);
-		jsonw_write(&j, stdout);
+		json_write(&j, stdout);
 		return EXIT_OK;
 	}
 	print_value(ctx, v, &text);
@@ -159,13 +121,13 @@ static int print_key(struct context *ctx, const struct dump_options *o, const st
 
 static int print_all(struct context *ctx, const struct dump_options *o, struct value *meta)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	value_sort(meta);
 	if (o->json) {
 		j.pretty = true;
 		value_to_json(meta, &j, NULL);
-		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+		return json_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	for (size_t i = 0; i < value_pairs(meta); i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, key = STRBUF_INIT;
@@ -210,26 +172,23 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEXT, 'k', "key", "KEY", "only the value of this key", AT(struct dump_options, key)},
+	{OPT_TEXT, 'k', "key", "KEY", "print only the value of this key",
+	 AT(struct dump_options, key)},
 	ROW_JSON(struct dump_options),
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 const struct command command_dump = {
 	.name = "dump",
 	.summary = "print the metadata of a job",
-	.arguments = "[JOB|DIRECTORY|ARCHIVE|FILE...]",
+	.operands = {"JOB|DIRECTORY|ARCHIVE|FILE", 0, ANY_NUMBER, HELP_JOB},
 	.description =
-		"Prints what is known of a job beside its processes, sorted by key: from a job directory, "
-		"a staged archive, a metadata file of any layout, or from the store by its id or name, also where a file "
-		"that is no job has that name. Without an argument: of the current "
-		"job, else of the last one. Pickles are read without executing anything in them.\n\n"
-		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
+		"Prints the metadata of a job sorted by key: from a job directory, a staged archive, a "
+		"metadata file of any layout, or from the store by id or name. A file that is not a "
+		"job does not hide a stored job of that name. Without an argument, prints the metadata "
+		"of the current job, else of the last one. Pickles are read without executing anything "
+		"in them.",
 	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
-	.options = rows,
-	.options_size = sizeof(struct dump_options),
+	OPTIONS(struct dump_options, rows),
 	.run = run,
 };

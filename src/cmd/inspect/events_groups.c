@@ -1,42 +1,23 @@
-/* plimsoll events --groups and --check-groups: the files of event groups. */
+/* plimsoll events --groups and --check-groups: lists and checks the event group files. */
 #include "cmd/inspect/events_groups.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "cmd/command.h"
-#include "core/text/json_writer.h"
-#include "core/text/terminal_table.h"
 #include "sources/counters/counters_groups.h"
 #include "sources/counters/events.h"
+#include "views/listing.h"
+#include "views/output.h"
 
 struct output {
-	struct jsonw j;
+	struct json_writer j;
 	struct terminal_table t;
-	bool json;
 };
-
-static void begin(struct output *o, const struct terminal_table_column *columns, size_t count,
-		  bool json)
-{
-	*o = (struct output){.j = JSONW_INIT, .json = json};
-	o->j.pretty = true;
-	terminal_table_init(&o->t, columns, count);
-}
-
-static void finish(struct output *o)
-{
-	if (o->json)
-		jsonw_write(&o->j, stdout);
-	else
-		terminal_table_print(&o->t, stdout);
-	terminal_table_release(&o->t);
-	jsonw_release(&o->j);
-}
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-/* What an event is here. here: its file is this machine's. */
+/* Adds an event. here: its group file is for this machine, so that it can be tried. */
 static void show_event(struct output *o, const struct groups *g, const struct group *group,
 		       const struct group_event *e, bool here)
 {
@@ -52,23 +33,23 @@ static void show_event(struct output *o, const struct groups *g, const struct gr
 	if (count.error)
 		event_explain(&code, count.error, &reason);
 	bool works = encodes && here && !count.error;
-	jsonw_begin_object(&o->j, NULL);
-	jsonw_str(&o->j, "name", e->name);
-	jsonw_str(&o->j, "code", e->code);
-	jsonw_bool(&o->j, "system", group->system);
+	json_begin_object(&o->j, NULL);
+	json_str(&o->j, "name", e->name);
+	json_str(&o->j, "code", e->code);
+	json_bool(&o->j, "system", group->system);
 	if (encodes) {
-		jsonw_u64(&o->j, "type", code.type);
-		jsonw_u64(&o->j, "config", code.config);
-		jsonw_u64(&o->j, "config1", code.config1);
+		json_u64(&o->j, "type", code.type);
+		json_u64(&o->j, "config", code.config);
+		json_u64(&o->j, "config1", code.config1);
 	}
 	if (here && !group->system)
-		jsonw_bool(&o->j, "available", works);
+		json_bool(&o->j, "available", works);
 	if (works && count.user_only)
-		jsonw_bool(&o->j, "user_mode_only", true);
+		json_bool(&o->j, "user_mode_only", true);
 	if (reason.len)
-		jsonw_text(&o->j, "reason", reason.buf, reason.len);
-	jsonw_str(&o->j, "help", e->help);
-	jsonw_end_object(&o->j);
+		json_text(&o->j, "reason", reason.buf, reason.len);
+	json_str(&o->j, "help", e->help);
+	json_end_object(&o->j);
 	terminal_table_row(&o->t, works ? 'g' : 0);
 	terminal_table_cell(&o->t, 0, group->name);
 	terminal_table_cell(&o->t, 1, e->name);
@@ -85,12 +66,12 @@ static void show_event(struct output *o, const struct groups *g, const struct gr
 
 static void show_value(struct output *o, const struct group *group, const struct group_value *v)
 {
-	jsonw_begin_object(&o->j, NULL);
-	jsonw_str(&o->j, "name", v->name);
-	jsonw_str(&o->j, "unit", metric_unit_name(v->unit));
-	jsonw_str(&o->j, "formula", v->text);
-	jsonw_str(&o->j, "help", v->help);
-	jsonw_end_object(&o->j);
+	json_begin_object(&o->j, NULL);
+	json_str(&o->j, "name", v->name);
+	json_str(&o->j, "unit", metric_unit_name(v->unit));
+	json_str(&o->j, "formula", v->text);
+	json_str(&o->j, "help", v->help);
+	json_end_object(&o->j);
 	terminal_table_row(&o->t, 0);
 	terminal_table_cell(&o->t, 0, group->name);
 	terminal_table_cellf(&o->t, 1, "%s.%s", group->name, v->name);
@@ -101,32 +82,29 @@ static void show_value(struct output *o, const struct group *group, const struct
 
 static void show_groups(struct output *o, const struct groups *g, bool here)
 {
-	jsonw_begin_object(&o->j, NULL);
-	jsonw_str(&o->j, "microarchitecture", g->name);
-	jsonw_bool(&o->j, "here", here);
-	jsonw_begin_array(&o->j, "pmus");
-	for (size_t i = 0; i < g->pmu_count; i++)
-		jsonw_str(&o->j, NULL, g->pmus[i]);
-	jsonw_end_array(&o->j);
-	jsonw_begin_array(&o->j, "groups");
+	json_begin_object(&o->j, NULL);
+	json_str(&o->j, "microarchitecture", g->name);
+	json_bool(&o->j, "here", here);
+	json_strs(&o->j, "pmus", g->pmus, g->pmu_count);
+	json_begin_array(&o->j, "groups");
 	for (size_t i = 0; i < g->group_count; i++) {
 		const struct group *group = &g->groups[i];
 
-		jsonw_begin_object(&o->j, NULL);
-		jsonw_str(&o->j, "name", group->name);
-		jsonw_str(&o->j, "help", group->help);
-		jsonw_begin_array(&o->j, "events");
+		json_begin_object(&o->j, NULL);
+		json_str(&o->j, "name", group->name);
+		json_str(&o->j, "help", group->help);
+		json_begin_array(&o->j, "events");
 		for (size_t k = 0; k < group->event_count; k++)
 			show_event(o, g, group, &group->events[k], here);
-		jsonw_end_array(&o->j);
-		jsonw_begin_array(&o->j, "values");
+		json_end_array(&o->j);
+		json_begin_array(&o->j, "values");
 		for (size_t k = 0; k < group->value_count; k++)
 			show_value(o, group, &group->values[k]);
-		jsonw_end_array(&o->j);
-		jsonw_end_object(&o->j);
+		json_end_array(&o->j);
+		json_end_object(&o->j);
 	}
-	jsonw_end_array(&o->j);
-	jsonw_end_object(&o->j);
+	json_end_array(&o->j);
+	json_end_object(&o->j);
 }
 
 int events_list_groups(const char *dir, const char *arch, bool json)
@@ -140,7 +118,7 @@ int events_list_groups(const char *dir, const char *arch, bool json)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct cpu_identity cpu;
 	struct groups g = {0}, mine = {0};
-	struct output o;
+	struct output o = {.j = JSON_WRITER_INIT};
 
 	dir = dir ? dir : installed;
 	cpu_identify("", &cpu);
@@ -150,21 +128,35 @@ int events_list_groups(const char *dir, const char *arch, bool json)
 		if (r < 0)
 			groups_release(&mine);
 	}
-	if (r < 0) {
-		log_error("%s", why.buf);
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return fail_with(EXIT_FAILED, "%s", why.buf);
 	bool here =
 		g.name && mine.name && (!strcmp(g.name, mine.name) || !strcmp(g.name, "generic"));
-	begin(&o, columns, ARRAY_SIZE(columns), json);
+	o.j.pretty = true;
+	terminal_table_init(&o.t, columns, ARRAY_SIZE(columns));
 	show_groups(&o, &g, here);
-	finish(&o);
+	if (json)
+		json_write(&o.j, stdout);
+	else
+		terminal_table_print(&o.t, stdout);
+	terminal_table_release(&o.t);
+	json_release(&o.j);
 	groups_release(&g);
 	groups_release(&mine);
 	return EXIT_OK;
 }
 
 /* ---- checking ------------------------------------------------------------------------------- */
+
+enum { ARCH, GROUP, EVENTS, VALUES, PROBLEM, RESULT };
+static const struct listing_column check_columns[] = {
+	[ARCH] = {"microarchitecture", "MICROARCHITECTURE", 0},
+	[GROUP] = {"group", "GROUP", 0},
+	[EVENTS] = {"events", "EVENTS", COLUMN_RIGHT},
+	[VALUES] = {"values", "VALUES", COLUMN_RIGHT},
+	[PROBLEM] = {"problem", NULL, 0},
+	[RESULT] = {NULL, "RESULT", COLUMN_WRAP},
+};
 
 static void check_event(const struct groups *g, const struct group *group,
 			const struct group_event *e, struct strbuf *problems)
@@ -187,7 +179,7 @@ static void check_event(const struct groups *g, const struct group *group,
 	}
 }
 
-static bool check_group(struct output *o, const struct groups *g, const struct group *group)
+static bool check_group(struct listing *l, const struct groups *g, const struct group *group)
 {
 	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
 
@@ -195,71 +187,53 @@ static bool check_group(struct output *o, const struct groups *g, const struct g
 		check_event(g, group, &group->events[i], &problems);
 	if (problems.len)
 		strbuf_cut(&problems, problems.len - 2);
-	jsonw_begin_object(&o->j, NULL);
-	jsonw_str(&o->j, "microarchitecture", g->name);
-	jsonw_str(&o->j, "group", group->name);
-	jsonw_u64(&o->j, "events", group->event_count);
-	jsonw_u64(&o->j, "values", group->value_count);
-	jsonw_str(&o->j, "problem", problems.len ? problems.buf : NULL);
-	jsonw_end_object(&o->j);
-	terminal_table_row(&o->t, problems.len ? 'r' : 0);
-	terminal_table_cell(&o->t, 0, g->name);
-	terminal_table_cell(&o->t, 1, group->name);
-	terminal_table_cellf(&o->t, 2, "%zu", group->event_count);
-	terminal_table_cellf(&o->t, 3, "%zu", group->value_count);
-	terminal_table_cell(&o->t, 4, problems.len ? problems.buf : "ok");
+	listing_row(l, problems.len ? 'r' : 0);
+	listing_str(l, ARCH, g->name);
+	listing_str(l, GROUP, group->name);
+	listing_u64(l, EVENTS, group->event_count);
+	listing_u64(l, VALUES, group->value_count);
+	listing_str(l, PROBLEM, problems.len ? problems.buf : NULL);
+	listing_str(l, RESULT, problems.len ? problems.buf : "ok");
 	return !problems.len;
 }
 
-static bool check_file(struct output *o, const char *dir, const char *name)
+static bool check_file(struct listing *l, const char *dir, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct groups g;
 	bool ok = true;
 
 	if (groups_load(&g, dir, name, &why) < 0) {
-		jsonw_begin_object(&o->j, NULL);
-		jsonw_str(&o->j, "microarchitecture", name);
-		jsonw_str(&o->j, "problem", why.buf);
-		jsonw_end_object(&o->j);
-		terminal_table_row(&o->t, 'r');
-		terminal_table_cell(&o->t, 0, name);
-		terminal_table_cell(&o->t, 4, why.buf);
+		listing_row(l, 'r');
+		listing_str(l, ARCH, name);
+		listing_str(l, PROBLEM, why.buf);
+		listing_str(l, RESULT, why.buf);
 		return false;
 	}
 	for (size_t i = 0; i < g.group_count; i++)
-		ok &= check_group(o, &g, &g.groups[i]);
+		ok &= check_group(l, &g, &g.groups[i]);
 	groups_release(&g);
 	return ok;
 }
 
 int events_check_groups(const char *dir, bool json)
 {
-	static const struct terminal_table_column columns[] = {{"MICROARCHITECTURE", 0},
-							       {"GROUP", 0},
-							       {"EVENTS", COLUMN_RIGHT},
-							       {"VALUES", COLUMN_RIGHT},
-							       {"RESULT", COLUMN_WRAP}};
 	_cleanup_free_ char *installed = dir ? NULL : groups_dir();
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct output o;
+	struct listing l;
 	bool ok = true;
 	size_t count;
 	char **names;
 
 	dir = dir ? dir : installed;
-	if (groups_list(dir, &names, &count, &why) < 0 || !count) {
-		log_error("%s", why.len ? why.buf : "there is no file of groups");
-		return EXIT_FAILED;
-	}
-	begin(&o, columns, ARRAY_SIZE(columns), json);
-	jsonw_begin_array(&o.j, NULL);
+	if (groups_list(dir, &names, &count, &why) < 0 || !count)
+		return fail_with(EXIT_FAILED, "%s", why.len ? why.buf : "there is no group file");
+	listing_begin(&l, check_columns, ARRAY_SIZE(check_columns), json);
 	for (size_t i = 0; i < count; i++)
-		ok &= check_file(&o, dir, names[i]);
-	jsonw_end_array(&o.j);
-	finish(&o);
+		ok &= check_file(&l, dir, names[i]);
+	listing_end(&l);
 	groups_free_names(names, count);
 	if (!ok)
-		log_error("a file of groups is wrong");
+		log_error("a group file is wrong");
 	return ok ? EXIT_OK : EXIT_FAILED;
 }

@@ -1,13 +1,11 @@
-/* The parts of `plimsoll events` that are about groups. */
-#ifndef PL_CMD_INSPECT_EVENTS_GROUPS_H
-#define PL_CMD_INSPECT_EVENTS_GROUPS_H
+/* Event groups for `plimsoll events`. */
+#pragma once
 
 #include <stdbool.h>
 
-/* Lists the groups of a microarchitecture (NULL: of this machine's) with formulas and, on this
- * machine, what each event does. dir: of the files; NULL: where they are installed. */
+/* Lists the groups of a microarchitecture (NULL: this machine's) with formulas and, for this
+ * machine, whether each event can be counted. dir holds the group files; NULL: the installed ones.
+ */
 int events_list_groups(const char *dir, const char *arch, bool json);
-/* Reads every file and encodes every event on each PMU that the file names: a line a group. */
+/* Reads all files and encodes every event for each PMU of its file; one line per group. */
 int events_check_groups(const char *dir, bool json);
-
-#endif

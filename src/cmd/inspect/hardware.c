@@ -1,28 +1,27 @@
-/* plimsoll hardware: what this host, or a recorded tree of one, is made of. */
+/* plimsoll hardware: describes the hardware of this host, or of a recorded tree. */
 #include <string.h>
 
 #include "cmd/command.h"
 #include "core/text/json_writer.h"
 #include "core/text/text.h"
-#include "jobs/hardware.h"
+#include "jobs/hardware/hardware.h"
 
 struct hardware_options {
 	bool json;
 	const char *root;
 };
 
-/* A name without what only programs need: "size_bytes" is "size". */
+/* The key without its unit: "size_bytes" becomes "size". */
 static void add_key(struct strbuf *out, const struct value *key)
 {
 	size_t n = key->str.size;
 	const char *s = key->str.data;
 
-	if (str_suffix(s, "_bytes"))
-		n -= strlen("_bytes");
-	else if (str_suffix(s, "_mbit"))
-		n -= strlen("_mbit");
-	else if (str_suffix(s, "_hz"))
-		n -= strlen("_hz");
+	static const char *const units[] = {"_bytes", "_mbit", "_hz"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (str_suffix(s, units[i]))
+			n -= strlen(units[i]);
 	for (size_t i = 0; i < n; i++)
 		strbuf_addch(out, s[i] == '_' ? ' ' : s[i]);
 }
@@ -70,10 +69,10 @@ static void add_line(struct strbuf *out, const struct value *dict)
 	}
 }
 
-static void add_text(struct strbuf *out, const struct value *facts)
+static void add_text(struct strbuf *out, const struct value *metadata)
 {
-	for (size_t i = 0; i < value_pairs(facts); i++) {
-		const struct value *key = value_key(facts, i), *v = value_at(facts, i);
+	for (size_t i = 0; i < value_pairs(metadata); i++) {
+		const struct value *key = value_key(metadata, i), *v = value_at(metadata, i);
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 		add_key(&name, key);
@@ -99,26 +98,21 @@ static void add_text(struct strbuf *out, const struct value *facts)
 	}
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
 	const struct hardware_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
-	(void)argv;
-	if (argc)
-		return usage_error("hardware", "hardware takes no argument");
-	_cleanup_value_ struct value *facts = hardware_facts(o->root);
-	if (!value_pairs(facts)) {
-		log_error("there is neither %s/proc nor %s/sys to read", o->root, o->root);
-		return EXIT_FAILED;
-	}
+	_cleanup_value_ struct value *metadata = hardware_metadata(o->root);
+	if (!value_pairs(metadata))
+		return fail_with(EXIT_FAILED, "cannot read %s/proc and %s/sys", o->root, o->root);
 	if (o->json) {
 		j.pretty = true;
-		value_to_json(facts, &j, NULL);
-		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+		value_to_json(metadata, &j, NULL);
+		return json_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
-	add_text(&text, facts);
+	add_text(&text, metadata);
 	fwrite(text.buf, 1, text.len, stdout);
 	return EXIT_OK;
 }
@@ -133,15 +127,14 @@ static const struct option_row rows[] = {
 const struct command command_hardware = {
 	.name = "hardware",
 	.summary = "describe the hardware of this host",
-	.arguments = "",
 	.description =
-		"Prints processor, caches, NUMA nodes, memory, network and InfiniBand adapters, disks and "
-		"GPUs, with kernel and system. All is read from /proc, /sys and os-release; what they do "
-		"not tell is left out. The microarchitecture is named as archspec names it.",
+		"Prints the processor, caches, NUMA nodes, memory, network and InfiniBand adapters, "
+		"disks, GPUs, the kernel and the operating system, as read from /proc, /sys and "
+		"os-release. Unknown values are omitted. The name of the microarchitecture is that of "
+		"archspec.",
 	.examples = "  plimsoll hardware\n"
 		    "  plimsoll hardware --json | jq -r .cpu.microarchitecture\n",
-	.options = rows,
+	OPTIONS(struct hardware_options, rows),
 	.defaults = &(const struct hardware_options){.root = ""},
-	.options_size = sizeof(struct hardware_options),
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* plimsoll sample: every source read once, for people and programs. */
+/* plimsoll sample: reads every source once. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,9 +8,10 @@
 #include "core/text/json_writer.h"
 #include "core/text/terminal_table.h"
 #include "sources/source.h"
+#include "views/series_view.h"
 
 #define SAMPLE_PIDS_MAX 1024
-/* longer than sources give what they ask themselves */
+/* longer than the time limits within sources */
 #define ANSWER_SECONDS 20u
 
 struct sample_options {
@@ -21,12 +22,12 @@ struct sample_options {
 	int pids[SAMPLE_PIDS_MAX];
 	size_t pid_count;
 	const char *cgroup;
-	uint64_t over_ns; /* a second reading after this time; 0: none */
+	uint64_t over_ns; /* time until a second sample; 0: none */
 };
 
-/* Where a reading goes: JSON or a table. */
+/* The output: JSON or a table. */
 struct output {
-	struct jsonw j;
+	struct json_writer j;
 	struct terminal_table t;
 };
 
@@ -40,7 +41,7 @@ static bool take_pid(struct context *ctx, const char *value, struct strbuf *why 
 	return true;
 }
 
-/* What was said of a source: NULL when others were named and not this one. */
+/* The option of a source; NULL if only others were named. */
 static const char *wanted(const struct sample_options *o, const struct source *s)
 {
 	size_t n = strlen(s->name);
@@ -51,67 +52,46 @@ static const char *wanted(const struct sample_options *o, const struct source *s
 	return o->name_count || s->on_request ? NULL : "";
 }
 
-static void add_facts(struct jsonw *j, const struct entity *e)
-{
-	jsonw_begin_object(j, "facts");
-	for (const char *p = e->facts; p && *p;) {
-		size_t key = strcspn(p, "="), value = strcspn(p + key, "\n");
-		_cleanup_free_ char *name = xstrndup(p, key);
-
-		jsonw_text(j, name, p + key + 1, value - 1);
-		p += key + value + 1;
-	}
-	jsonw_end_object(j);
-}
-
 static void add_row(struct output *out, const struct source *s, const struct sample_set *set,
 		    size_t row)
 {
 	const struct entity *e = &set->entities[set->rows[row].entity];
 
-	jsonw_begin_object(&out->j, NULL);
-	jsonw_str(&out->j, "kind", entity_kind_name(e->kind));
-	jsonw_text(&out->j, "name", e->name, strlen(e->name));
-	add_facts(&out->j, e);
-	jsonw_begin_object(&out->j, "values");
+	json_begin_object(&out->j, NULL);
+	json_str(&out->j, "kind", entity_kind_name(e->kind));
+	json_text(&out->j, "name", e->name, strlen(e->name));
+	json_entity_metadata(&out->j, e);
+	sample_add_values(&out->j, set, row);
 	for (unsigned m = 0; m < set->metric_count; m++) {
-		const struct sample_metric *metric = &set->metrics[m];
-
 		if (!(set->rows[row].present >> m & 1))
 			continue;
-		double v = sample_value(set, row, m);
-		if (metric->scale == 0 || metric->scale == 1)
-			jsonw_i64(&out->j, metric->name, set->values[row * set->metric_count + m]);
-		else
-			jsonw_f64(&out->j, metric->name, v);
 		terminal_table_row(&out->t, 0);
-		terminal_table_cellf(&out->t, 0, "%s.%s", s->name, metric->name);
+		terminal_table_cellf(&out->t, 0, "%s.%s", s->name, set->metrics[m].name);
 		terminal_table_cellf(&out->t, 1, "%s %s", entity_kind_name(e->kind), e->name);
-		terminal_table_cellf(&out->t, 2, "%.15g", v);
-		terminal_table_cell(&out->t, 3, metric_unit_name(metric->unit));
+		terminal_table_cellf(&out->t, 2, "%.15g", sample_value(set, row, m));
+		terminal_table_cell(&out->t, 3, metric_unit_name(set->metrics[m].unit));
 	}
-	jsonw_end_object(&out->j);
-	jsonw_end_object(&out->j);
+	json_end_object(&out->j);
 }
 
 static void add_absences(struct output *out, const struct source *s, const struct sample_set *set)
 {
-	jsonw_begin_object(&out->j, "absent");
+	json_begin_object(&out->j, "absent");
 	for (size_t i = 0; i < set->absence_count; i++) {
 		const struct sample_absence *a = &set->absences[i];
 		const char *name =
 			a->metric < set->metric_count ? set->metrics[a->metric].name : "*";
 
-		jsonw_text(&out->j, name, a->reason, strlen(a->reason));
+		json_text(&out->j, name, a->reason, strlen(a->reason));
 		terminal_table_row(&out->t, 'y');
 		terminal_table_cellf(&out->t, 0, "%s.%s", s->name, name);
 		terminal_table_cell(&out->t, 1, "absent");
 		terminal_table_cell(&out->t, 4, a->reason);
 	}
-	jsonw_end_object(&out->j);
+	json_end_object(&out->j);
 }
 
-/* One source being read; on its own, because a call that hangs keeps it. */
+/* The reading of one source, on the heap, because a call that hangs keeps it. */
 struct attempt {
 	const struct source *source;
 	struct source_context ctx;
@@ -122,7 +102,7 @@ struct attempt {
 	int result;
 };
 
-/* Opens and reads once or twice. */
+/* Opens the source and reads it once or twice. */
 static void attempt(void *user)
 {
 	struct attempt *a = user;
@@ -144,7 +124,7 @@ static void attempt(void *user)
 		a->result = s->read(a->state, &a->set);
 	}
 	if (a->result < 0)
-		strbuf_addf(&a->why, "cannot be read: %s", strerror(-a->result));
+		strbuf_addf(&a->why, "cannot read it: %s", strerror(-a->result));
 }
 
 static void add_source(const struct sample_options *o, struct attempt *a, bool answered,
@@ -154,11 +134,11 @@ static void add_source(const struct sample_options *o, struct attempt *a, bool a
 	bool good = answered && a->result == 0;
 	const char *why = answered ? a->why.buf : hangs;
 
-	jsonw_str(&out->j, "error", good ? NULL : why);
-	jsonw_begin_array(&out->j, "rows");
+	json_str(&out->j, "error", good ? NULL : why);
+	json_begin_array(&out->j, "rows");
 	for (size_t i = 0; good && i < a->set.row_count; i++)
 		add_row(out, a->source, &a->set, i);
-	jsonw_end_array(&out->j);
+	json_end_array(&out->j);
 	if (!good && o->name_count) {
 		terminal_table_row(&out->t, 'y');
 		terminal_table_cell(&out->t, 0, a->source->name);
@@ -167,11 +147,11 @@ static void add_source(const struct sample_options *o, struct attempt *a, bool a
 	}
 	if (answered)
 		add_absences(out, a->source, &a->set);
-	/* nothing at all would look as if nobody had been asked */
+	/* explain an empty output */
 	if (good && o->name_count && !a->set.row_count && !a->set.absence_count)
 		log_warn("%s: nothing to read: %s", a->source->name,
-			 a->source->needs_jobs ? "no job was found on this node"
-					       : "there is nothing of its kind here");
+			 a->source->needs_jobs ? "there is no job on this node"
+					       : "there is no such device here");
 }
 
 static void read_source(const struct sample_options *o, const struct source *s,
@@ -188,7 +168,7 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	add_source(o, a, answered, out);
 	if (!answered) {
 		spawn_end_all();
-		return; /* the call may still come back to it */
+		return; /* the call may still return and use it */
 	}
 	if (a->state)
 		s->close(a->state);
@@ -197,7 +177,7 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	free(a);
 }
 
-/* All jobs of the node, for a source that samples those and was named. */
+/* All jobs of the node, for a source that needs them. */
 static struct cgroup_jobs *open_jobs(const struct sample_options *o, const struct source *s)
 {
 	const struct cgroup_jobs_options jo = {.root = o->root};
@@ -219,7 +199,7 @@ static bool check_names(const struct sample_options *o)
 			_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
 
 			sources_add_near(name, &near);
-			usage_error("sample", "sample: there is no sampled source '%s'%s", name,
+			usage_error("sample", "sample: unknown sampled source '%s'%s", name,
 				    near.buf);
 			return false;
 		}
@@ -246,28 +226,25 @@ static int open_watch(const struct sample_options *o, struct job_processes *w)
 	return r;
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
 	static const struct terminal_table_column columns[] = {{"METRIC", 0},
 							       {"OF", 0},
 							       {"VALUE", COLUMN_RIGHT},
 							       {"UNIT", 0},
-							       {"WHY NOT", COLUMN_WRAP}};
+							       {"REASON", COLUMN_WRAP}};
 	const struct sample_options *o = ctx->options;
 	struct job_processes watch = {0};
 	bool job = o->pid_count || o->cgroup;
-	struct output out = {.j = JSONW_INIT};
+	struct output out = {.j = JSON_WRITER_INIT};
 
-	(void)argv;
-	if (argc)
-		return usage_error("sample", "sample takes no argument");
 	if (!check_names(o))
 		return EXIT_USAGE;
 	if (job && open_watch(o, &watch) < 0)
 		return EXIT_FAILED;
 	terminal_table_init(&out.t, columns, ARRAY_SIZE(columns));
 	out.j.pretty = true;
-	jsonw_begin_array(&out.j, NULL);
+	json_begin_array(&out.j, NULL);
 	for (const struct source *const *s = sources; *s; s++) {
 		const char *option = wanted(o, *s);
 		struct source_context sc = {.root = o->root,
@@ -278,32 +255,32 @@ static int run(struct context *ctx, int argc, char **argv)
 		    ((*s)->needs_jobs && !o->name_count))
 			continue;
 		sc.jobs = open_jobs(o, *s);
-		jsonw_begin_object(&out.j, NULL);
-		jsonw_str(&out.j, "source", (*s)->name);
+		json_begin_object(&out.j, NULL);
+		json_str(&out.j, "source", (*s)->name);
 		read_source(o, *s, &sc, &out);
 		cgroup_jobs_close(sc.jobs);
-		jsonw_end_object(&out.j);
+		json_end_object(&out.j);
 	}
-	jsonw_end_array(&out.j);
+	json_end_array(&out.j);
 	if (o->json)
-		jsonw_write(&out.j, stdout);
+		json_write(&out.j, stdout);
 	else
 		terminal_table_print(&out.t, stdout);
 	terminal_table_release(&out.t);
-	jsonw_release(&out.j);
+	json_release(&out.j);
 	job_processes_close(&watch);
 	return EXIT_OK;
 }
 
 static const struct option_row rows[] = {
-	{OPT_LIST, 's', "source", "NAME[=OPTION]", "this source; may be given several times",
+	{OPT_LIST, 's', "source", "NAME[=OPTION]", "read only this source; can be repeated",
 	 LIST(struct sample_options, names, name_count)},
-	{OPT_CALL, 'p', "pid", "PID", "the processes of a job: this one and its descendants",
+	{OPT_CALL, 'p', "pid", "PID", "the job consists of this process and its descendants",
 	 .call = take_pid, .takes = "a process id"},
-	{OPT_TEXT, 0, "cgroup", "PATH", "the job in this control group",
+	{OPT_TEXT, 0, "cgroup", "PATH", "the job is in this control group",
 	 AT(struct sample_options, cgroup)},
 	{OPT_DURATION, 0, "over", "TIME",
-	 "read twice with this time between, for what is a difference",
+	 "read twice with this time in between, for metrics that are differences",
 	 AT(struct sample_options, over_ns)},
 	{OPT_TEXT, 0, "root", "DIR", "read a recorded tree instead of this machine",
 	 AT(struct sample_options, root)},
@@ -314,16 +291,14 @@ static const struct option_row rows[] = {
 const struct command command_sample = {
 	.name = "sample",
 	.summary = "read the sampled sources once",
-	.arguments = "",
 	.description =
-		"Reads what `plimsoll monitor` samples once and prints every value with what it is "
-		"of, and for what is absent the reason. Sources of a job need --pid or --cgroup. "
-		"With --source only those named, and their reasons when they cannot be read. "
-		"`plimsoll sources` lists them all.",
+		"Reads once everything that `plimsoll monitor` samples, and prints every value and "
+		"its entity, or the reason why it is absent. Sources of a job need --pid or --cgroup. "
+		"With --source, reads only the named sources and prints why one cannot be read. "
+		"`plimsoll sources` lists all sources.",
 	.examples = "  plimsoll sample --source system --source network\n"
 		    "  plimsoll sample --pid $$ --over 1s --json | jq '.[].rows'\n",
-	.options = rows,
+	OPTIONS(struct sample_options, rows),
 	.defaults = &(const struct sample_options){.root = ""},
-	.options_size = sizeof(struct sample_options),
 	.run = run,
 };

@@ -1,18 +1,26 @@
-/* plimsoll sources: where data come from beside the preload library, and whether each is usable. */
+/* plimsoll sources: where samples and exit records come from, and whether each source works. */
 #include <errno.h>
-#include <string.h>
 
 #include "cmd/command.h"
-#include "core/text/json_writer.h"
-#include "core/text/terminal_table.h"
 #include "sources/source.h"
+#include "views/listing.h"
 
 struct sources_options {
 	bool json;
 	const char *root;
 };
 
-/* "usable", "absent", or what would mend it. */
+enum { NAME, STATE, HELP, USABLE, SAMPLED, DETAIL, REMEDY };
+static const struct listing_column columns[] = {
+	[NAME] = {"name", "SOURCE", 0},
+	[STATE] = {"state", "STATE", 0},
+	[HELP] = {"help", "PROVIDES", COLUMN_WRAP},
+	[USABLE] = {"usable", NULL, 0},
+	[SAMPLED] = {"sampled", NULL, 0},
+	[DETAIL] = {"detail", "DETAILS", COLUMN_WRAP},
+	[REMEDY] = {"remedy", NULL, 0},
+};
+
 static const char *state_word(int r)
 {
 	return r == 0                        ? "usable"
@@ -21,57 +29,32 @@ static const char *state_word(int r)
 					     : "absent";
 }
 
-static void show(const struct sources_options *o, const struct source *s, struct jsonw *j,
-		 struct terminal_table *t)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
-	struct source_context ctx = {.root = o->root};
-	struct source_report report = SOURCE_REPORT_INIT;
-	int r = source_probe(s, &ctx, &report);
-
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "name", s->name);
-	jsonw_str(j, "help", s->help);
-	jsonw_bool(j, "usable", r == 0);
-	jsonw_str(j, "state", state_word(r));
-	jsonw_bool(j, "sampled", s->open != NULL);
-	jsonw_text(j, "detail", report.detail.buf, report.detail.len);
-	jsonw_str(j, "remedy", report.remedy);
-	jsonw_end_object(j);
-	terminal_table_row(t, r == 0 ? 0 : 'y');
-	terminal_table_cell(t, 0, s->name);
-	terminal_table_cell(t, 1, state_word(r));
-	terminal_table_cell(t, 2, s->help);
-	terminal_table_cell(t, 3, report.detail.buf);
-	strbuf_release(&report.detail);
-}
-
-static int run(struct context *ctx, int argc, char **argv)
-{
-	static const struct terminal_table_column columns[] = {
-		{"SOURCE", 0}, {"STATE", 0}, {"GIVES", COLUMN_WRAP}, {"HERE", COLUMN_WRAP}};
 	const struct sources_options *o = ctx->options;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct terminal_table t;
+	struct source_context sc = {.root = o->root};
+	struct listing l;
 
-	(void)argv;
-	if (argc)
-		return usage_error("sources", "sources takes no argument");
-	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
-	j.pretty = true;
-	jsonw_begin_array(&j, NULL);
-	for (const struct source *const *s = sources; *s; s++)
-		show(o, *s, &j, &t);
-	jsonw_end_array(&j);
-	if (o->json)
-		jsonw_write(&j, stdout);
-	else
-		terminal_table_print(&t, stdout);
-	terminal_table_release(&t);
-	return EXIT_OK;
+	listing_begin(&l, columns, ARRAY_SIZE(columns), o->json);
+	for (const struct source *const *s = sources; *s; s++) {
+		struct source_report report = SOURCE_REPORT_INIT;
+		int r = source_probe(*s, &sc, &report);
+
+		listing_row(&l, r == 0 ? 0 : 'y');
+		listing_str(&l, NAME, (*s)->name);
+		listing_str(&l, STATE, state_word(r));
+		listing_str(&l, HELP, (*s)->help);
+		listing_bool(&l, USABLE, r == 0);
+		listing_bool(&l, SAMPLED, (*s)->open != NULL);
+		listing_str(&l, DETAIL, report.detail.buf);
+		listing_str(&l, REMEDY, report.remedy);
+		strbuf_release(&report.detail);
+	}
+	return listing_end(&l) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEXT, 0, "root", "DIR", "look at a recorded tree instead of this machine",
+	{OPT_TEXT, 0, "root", "DIR", "examine a recorded tree instead of this machine",
 	 AT(struct sources_options, root)},
 	ROW_JSON(struct sources_options),
 	ROW_END,
@@ -79,13 +62,11 @@ static const struct option_row rows[] = {
 
 const struct command command_sources = {
 	.name = "sources",
-	.summary = "list the sources of data and whether each is usable here",
-	.arguments = "",
-	.description =
-		"Lists what Plimsoll listens to beside its own records, with what each gives "
-		"and what it lacks here. `plimsoll check` says how to mend it.",
-	.options = rows,
+	.summary = "list the data sources and whether each works here",
+	.description = "Lists the sources that Plimsoll reads besides its own records: what each "
+		       "provides, and what it lacks on this host. `plimsoll check` says how to "
+		       "enable it.",
+	OPTIONS(struct sources_options, rows),
 	.defaults = &(const struct sources_options){.root = ""},
-	.options_size = sizeof(struct sources_options),
 	.run = run,
 };

@@ -1,429 +1,73 @@
-/*
- * plimsoll daemon: watches a directory and puts the jobs that arrive there into the store, and
- * keeps the store within its limits. One process without threads: it waits for events, signals and
- * the clock, and handles one job at a time, so it can end or be killed between any two steps.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/pidfd.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "cmd/actions.h"
-#include "core/clock.h"
+/* plimsoll daemon: its options; inbox/daemon.c does the work. */
+#include "cmd/command.h"
 #include "inbox/daemon.h"
-#include "inbox/inbox.h"
 
-#define LOCK_TRIES 100
-
-struct daemon {
-	struct context *ctx;
-	const struct daemon_options *o;
-	struct pidfile pid;
-	struct inbox intake;
-	int signals;
-	char *log_path; /* NULL in the foreground */
-	bool stop;
-	uint64_t retire_ns, next_retire_ns;
-	uint64_t watchdog_ns, next_watchdog_ns;
-	struct daemon_counts told;
-};
-
-/* ---- asking the running one ----------------------------------------------------------------- */
-
-static bool find_running(struct context *ctx, const struct daemon_options *o, struct pidfile *p,
-			 pid_t *ret_pid, struct daemon_counts *n)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-
-	return pidfile_open(p, ctx, o->pidfile, false, &why) == 0 && pidfile_running(p, ret_pid, n);
-}
-
-/* Of those that were in the store already only where there are any. */
-static char *counts_text(const struct daemon_counts *n)
-{
-	_cleanup_free_ char *skipped = n->skipped ? xasprintf(", in the store already %llu",
-							      (unsigned long long)n->skipped)
-						  : xstrdup("");
-
-	return xasprintf("ingested %llu, failed %llu, waiting %llu%s",
-			 (unsigned long long)n->ingested, (unsigned long long)n->failed,
-			 (unsigned long long)n->waiting, skipped);
-}
-
-static int show_status(struct context *ctx, const struct daemon_options *o)
-{
-	_cleanup_(pidfile_release) struct pidfile p = PIDFILE_INIT;
-	struct daemon_counts n;
-	pid_t pid;
-
-	if (!find_running(ctx, o, &p, &pid, &n)) {
-		puts("not running");
-		return EXIT_NOT_RUNNING;
-	}
-	_cleanup_free_ char *text = counts_text(&n);
-	printf("running, pid %d, %s\n", (int)pid, text);
-	return EXIT_OK;
-}
-
-static int stop_running(struct context *ctx, const struct daemon_options *o)
-{
-	_cleanup_(pidfile_release) struct pidfile p = PIDFILE_INIT;
-	struct daemon_counts n;
-	pid_t pid;
-
-	if (!find_running(ctx, o, &p, &pid, &n)) {
-		log_warn("the daemon is not running");
-		return EXIT_OK;
-	}
-	_cleanup_close_ int fd = pidfd_open(pid, 0);
-	/* still held with the handle in hand: the pid cannot be another process's by now */
-	if (fd < 0 || !pidfile_running(&p, &pid, &n))
-		return EXIT_OK;
-	if (pidfd_send_signal(fd, SIGTERM, NULL, 0) < 0 && errno != ESRCH) {
-		log_error("cannot stop the daemon, pid %d: %s", (int)pid, strerror(errno));
-		return EXIT_FAILED;
-	}
-	struct pollfd wait = {.fd = fd, .events = POLLIN};
-	while (poll(&wait, 1, -1) < 0 && errno == EINTR)
-		;
-	return EXIT_OK;
-}
-
-/* ---- telling -------------------------------------------------------------------------------- */
-
-static void tell_state(struct daemon *d)
-{
-	const struct daemon_counts n = {d->intake.ingested, d->intake.failed,
-					inbox_waiting(&d->intake), d->intake.skipped};
-
-	if (!memcmp(&n, &d->told, sizeof(n)))
-		return;
-	d->told = n;
-	pidfile_write(&d->pid, &n);
-	_cleanup_free_ char *counts = counts_text(&n), *text = xasprintf("STATUS=%s", counts);
-	notify_service_manager(text);
-}
-
-static void pat_watchdog(struct daemon *d)
-{
-	if (!d->watchdog_ns || clock_boottime_ns() < d->next_watchdog_ns)
-		return;
-	notify_service_manager("WATCHDOG=1");
-	d->next_watchdog_ns = clock_boottime_ns() + d->watchdog_ns / 3;
-}
-
-/* The file may have been moved away, as log files are. */
-static void open_log(const struct daemon *d)
-{
-	if (!d->log_path)
-		return;
-	_cleanup_close_ int fd =
-		open(d->log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return;
-	(void)dup2(fd, STDOUT_FILENO);
-	(void)dup2(fd, STDERR_FILENO);
-}
-
-/* ---- at work -------------------------------------------------------------------------------- */
-
-static void take_signals(struct daemon *d)
-{
-	struct signalfd_siginfo s;
-
-	while (read(d->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
-		if (s.ssi_signo == SIGHUP) {
-			open_log(d);
-			d->intake.next_look_ns = 0;
-		} else {
-			d->stop = true;
-		}
-	}
-}
-
-static void retire(struct daemon *d)
-{
-	if (!d->retire_ns || clock_boottime_ns() < d->next_retire_ns)
-		return;
-	struct store *s = inbox_store(&d->intake);
-	if (!s) {
-		d->next_retire_ns = inbox_due_ns(&d->intake);
-		return;
-	}
-	d->next_retire_ns = clock_boottime_ns() + d->retire_ns;
-	int64_t n = retire_configured(d->ctx, s, false);
-	fflush(stdout);
-	if (n > 0)
-		log_info("retired %lld %s", (long long)n, plural(n, "job", "jobs"));
-	if (n < 0)
-		inbox_store_failed(&d->intake, "old jobs could not be removed");
-}
-
-/* Until something happens or is due. */
-static void wait_for_work(struct daemon *d)
-{
-	struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN},
-			       {.fd = inbox_fd(&d->intake), .events = POLLIN}};
-	uint64_t due = inbox_due_ns(&d->intake), now = clock_boottime_ns();
-
-	if (d->retire_ns && d->next_retire_ns < due)
-		due = d->next_retire_ns;
-	if (d->watchdog_ns && d->next_watchdog_ns < due)
-		due = d->next_watchdog_ns;
-	uint64_t left = due > now ? due - now : 0;
-	struct timespec timeout = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
-	(void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
-}
-
-/* --once: what is there, and what was still being written two seconds before that. */
-static bool once_is_over(const struct daemon *d, unsigned looks)
-{
-	return d->intake.trouble || !d->intake.unsettled || looks > 1;
-}
-
-static void work(struct daemon *d)
-{
-	unsigned looks = 0;
-
-	while (!d->stop) {
-		pat_watchdog(d);
-		take_signals(d);
-		inbox_events(&d->intake);
-		if (clock_boottime_ns() >= d->intake.next_look_ns) {
-			inbox_look(&d->intake);
-			looks++;
-		}
-		retire(d);
-		tell_state(d);
-		if (d->stop || inbox_step(&d->intake))
-			continue;
-		tell_state(d);
-		if (d->o->once && once_is_over(d, looks))
-			return;
-		wait_for_work(d);
-	}
-}
-
-/* ---- beginning and end ---------------------------------------------------------------------- */
-
-static int take_pidfile(struct daemon *d)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct daemon_counts n;
-	pid_t pid = 0;
-	int r = 0;
-
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		r = pidfile_open(&d->pid, d->ctx, d->o->pidfile, true, &why);
-		if (r < 0) {
-			log_error("%s", why.buf);
-			return r;
-		}
-		r = pidfile_lock(&d->pid);
-		if (r != -ESTALE)
-			break;
-		pidfile_release(&d->pid);
-	}
-	if (r == -EBUSY && pidfile_running(&d->pid, &pid, &n))
-		log_error("a daemon is running already, pid %d, by '%s'; another --pidfile lets "
-			  "several share a directory",
-			  (int)pid, d->pid.path);
-	else if (r < 0)
-		log_error("cannot lock '%s': %s", d->pid.path, strerror(-r));
-	return r;
-}
-
-static bool has_limit(const struct context *ctx)
-{
-	return *config_get(&ctx->config, SETTING_RETIRE_AGE) ||
-	       *config_get(&ctx->config, SETTING_RETIRE_KEEP) ||
-	       *config_get(&ctx->config, SETTING_RETIRE_SIZE);
-}
-
-static int begin(struct daemon *d)
-{
-	const struct inbox_options how = {.dir = d->o->dir,
-					  .keep = d->o->keep,
-					  .recursive = d->o->recursive,
-					  .strict = d->ctx->personality->strict_import,
-					  .interval_ns = d->o->interval_ns};
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-
-	d->signals = hold_signals();
-	(void)signal(SIGIO, SIG_IGN); /* somebody opens what we hold a lease on for a moment */
-	int r = d->signals < 0 ? d->signals : inbox_init(&d->intake, &d->ctx->config, &how, &why);
-	if (r < 0) {
-		log_error("%s", why.len ? why.buf : strerror(-r));
-		return r;
-	}
-	d->retire_ns = d->o->retire_ns != DAEMON_RETIRE_AUTO ? d->o->retire_ns
-		       : has_limit(d->ctx)                   ? DAEMON_RETIRE_NS
-							     : 0;
-	d->watchdog_ns = watchdog_ns();
-	pidfile_write(&d->pid, &d->told);
-	notify_service_manager("READY=1");
-	return 0;
-}
-
-/* The exit status; ready is told once everything is in place. */
-static int serve(struct daemon *d, int ready)
-{
-	int r = begin(d);
-
-	if (r == 0 && ready >= 0)
-		(void)!write(ready, "", 1);
-	close_fd(&ready);
-	if (r == 0) {
-		open_log(d);
-		work(d);
-		notify_service_manager("STOPPING=1");
-		log_info("ended: ingested %llu, failed %llu, in the store already %llu",
-			 (unsigned long long)d->intake.ingested,
-			 (unsigned long long)d->intake.failed,
-			 (unsigned long long)d->intake.skipped);
-	}
-	bool bad = r < 0 || (d->o->once && (d->intake.failed || d->intake.trouble));
-	pidfile_remove(&d->pid);
-	inbox_release(&d->intake);
-	close_fd(&d->signals);
-	return bad ? EXIT_FAILED : EXIT_OK;
-}
-
-/* The parent comes back when the child is at work, or with its failure. */
-static int serve_in_background(struct daemon *d)
-{
-	int ready[2], status = 0;
-	char byte;
-
-	if (pipe2(ready, O_CLOEXEC) < 0) {
-		log_error("cannot make a pipe: %s", strerror(errno));
-		return EXIT_FAILED;
-	}
-	size_t stem = strlen(d->pid.path) - (str_suffix(d->pid.path, ".pid") ? 4 : 0);
-	d->log_path = xasprintf("%.*s.log", (int)stem, d->pid.path);
-	pid_t pid = fork();
-	if (pid == 0) {
-		_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		close(ready[0]);
-		(void)setsid();
-		(void)dup2(null, STDIN_FILENO);
-		_exit(serve(d, ready[1]));
-	}
-	close(ready[1]);
-	bool up = pid > 0 && read(ready[0], &byte, 1) == 1;
-	close(ready[0]);
-	if (up && d->ctx->verbosity >= 0)
-		printf("running in the background, pid %d; log in %s\n", (int)pid, d->log_path);
-	else if (pid < 0)
-		log_error("cannot fork: %s", strerror(errno));
-	else if (!up)
-		(void)waitpid(pid, &status, 0);
-	return up ? EXIT_OK : EXIT_FAILED;
-}
-
-int do_daemon(struct context *ctx, const struct daemon_options *o)
-{
-	struct daemon d = {.ctx = ctx, .o = o, .pid = PIDFILE_INIT, .signals = -1};
-
-	d.intake.notify = -1;
-	if (o->status)
-		return show_status(ctx, o);
-	if (o->stop)
-		return stop_running(ctx, o);
-	if (ctx->verbosity == 0)
-		log_init(ctx->program, LOG_INFO); /* a line for each job */
-	int status = EXIT_FAILED;
-	if (take_pidfile(&d) == 0)
-		status = o->background ? serve_in_background(&d) : serve(&d, -1);
-	pidfile_release(&d.pid);
-	free(d.log_path);
-	return status;
-}
-
-/* ---- command -------------------------------------------------------------------------------- */
-
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
 	const struct daemon_options *o = ctx->options;
 
-	if (argc)
-		return usage_error("daemon",
-				   "daemon takes no argument, but '%s'; a directory to take jobs "
-				   "from is named by --ingest",
-				   argv[0]);
 	if (!o->dir && !o->status && !o->stop)
-		return usage_error("daemon", "--ingest DIR says where jobs arrive");
+		return usage_error("daemon", "daemon: name the directory with --ingest DIR");
 	return do_daemon(ctx, o);
 }
 
 static const struct daemon_options defaults = {.interval_ns = DAEMON_INTERVAL_NS,
 					       .retire_ns = DAEMON_RETIRE_AUTO};
 
+static const struct option_row rows[] = {
+	{OPT_TEXT, 'i', "ingest", "DIR", "directory in which jobs arrive",
+	 AT(struct daemon_options, dir)},
+	{OPT_FLAG, 'k', "keep", NULL, "move stored jobs to done/ in DIR instead of removing them",
+	 AT(struct daemon_options, keep)},
+	{OPT_FLAG, 'r', "recursive", NULL, "also watch directories below DIR",
+	 AT(struct daemon_options, recursive)},
+	{OPT_DURATION, 0, "interval", "TIME",
+	 "time between full scans, for filesystems without events; default 60s",
+	 AT(struct daemon_options, interval_ns), RANGE(MS, INT64_MAX)},
+	{OPT_DURATION, 0, "retire", "TIME",
+	 "time between removals of jobs over the configured limits; default 1h",
+	 AT(struct daemon_options, retire_ns), RANGE(MS, INT64_MAX)},
+	{OPT_FLAG, 0, "once", NULL, "end when all present jobs are stored",
+	 AT(struct daemon_options, once)},
+	{OPT_FIXED, 0, "foreground", NULL, "stay in the foreground (default)",
+	 AT(struct daemon_options, background), .number = false},
+	{OPT_FLAG, 0, "background", NULL,
+	 "return once the daemon works; it logs to a file next to its pid file",
+	 AT(struct daemon_options, background)},
+	{OPT_TEXT, 0, "pidfile", "FILE", "pid file; default: daemon.pid in the prefix",
+	 AT(struct daemon_options, pidfile)},
+	{OPT_FLAG, 0, "status", NULL, "print whether the daemon is running",
+	 AT(struct daemon_options, status)},
+	{OPT_FLAG, 0, "stop", NULL, "stop the daemon after its current job, and wait for it",
+	 AT(struct daemon_options, stop)},
+	ROWS_STORE,
+};
+
 const struct command command_daemon = {
 	.name = "daemon",
-	.summary = "put jobs into the store as they arrive in a directory",
-	.arguments = "",
+	.summary = "store jobs as they arrive in a directory",
+	.operands = {.hint = "name the directory with --ingest"},
 	.description =
-		"Watches a directory, takes every archive and every directory of a stopped job in "
-		"it, and submits it. What is stored is removed, or with --keep moved to done/; what "
-		"cannot be read is moved to the configured failed_dir, else to failed/, with the "
-		"reason beside it in NAME.reason. While the store cannot be used, jobs stay where "
-		"they are and are tried again. Names with a dot in front and links are left "
-		"alone.\n\n"
-		"Any number of daemons, on any hosts, may share a directory, each with a pid file of "
-		"its own: an input belongs to the one that moved it to .claimed/HOST-PID/. Claims of "
-		"a daemon that was killed are put back by the next one on the same host; nothing is "
-		"lost and nothing is stored twice. Write archives under a name with a dot in front "
-		"and rename them, or write them at one go.\n\n"
-		"SIGTERM and SIGINT end it after the job at hand, SIGHUP makes it look at "
-		"everything now and open its log file anew. --status ends with 3 when it is not "
-		"running. With limits configured (retire_age, retire_keep, retire_size) old jobs are "
-		"removed every hour. share/plimsoll/systemd has a unit for it.",
+		"Watches a directory and submits every archive and every directory of a stopped job in "
+		"it. Stored jobs are removed, or with --keep moved to done/. Input that cannot be read "
+		"is moved to the configured failed_dir, else to failed/, with the reason in "
+		"NAME.reason. While the store is not available, jobs stay where they are and are tried "
+		"again. Names that start with a dot and symbolic links are ignored.\n\n"
+		"Any number of daemons on any number of hosts can share a directory, each with its own "
+		"pid file: a daemon claims an input by moving it to .claimed/HOST-PID/. If a daemon is "
+		"killed, the next one on the same host puts its claims back; nothing is lost and "
+		"nothing is stored twice. Write archives under a name that starts with a dot and "
+		"rename them, or write them in one go.\n\n"
+		"SIGTERM and SIGINT end the daemon after its current job; SIGHUP makes it scan the "
+		"directory and reopen its log file. --status exits with 3 if the daemon is not "
+		"running. If limits are configured (retire_age, retire_keep, retire_size), old jobs "
+		"are removed every hour. share/plimsoll/systemd has a unit file.",
 	.examples = "plimsoll daemon --ingest /archive/jobs --background\n"
-		    "  from now on whatever lands there goes into the store\n"
-		    "plimsoll daemon --status\n  is it running, and what did it do\n"
+		    "  store everything that arrives from now on\n"
+		    "plimsoll daemon --status\n  is it running, and what has it done?\n"
 		    "plimsoll daemon --ingest /archive/jobs --once\n"
-		    "  what is there now, for cron\n",
-	.options =
-		(const struct option_row[]){
-			{OPT_TEXT, 'i', "ingest", "DIR", "where jobs arrive",
-			 AT(struct daemon_options, dir)},
-			{OPT_FLAG, 'k', "keep", NULL, "move what is stored to done/ beside it",
-			 AT(struct daemon_options, keep)},
-			{OPT_FLAG, 'r', "recursive", NULL, "directories below it, too",
-			 AT(struct daemon_options, recursive)},
-			{OPT_DURATION, 0, "interval", "TIME",
-			 "look at everything so often, for filesystems without events: 60s",
-			 AT(struct daemon_options, interval_ns), RANGE(MS, INT64_MAX)},
-			{OPT_DURATION, 0, "retire", "TIME",
-			 "remove jobs over the configured limits so often: 1h",
-			 AT(struct daemon_options, retire_ns), RANGE(MS, INT64_MAX)},
-			{OPT_FLAG, 0, "once", NULL, "end when everything that is there is done",
-			 AT(struct daemon_options, once)},
-			{OPT_FIXED, 0, "foreground", NULL, "stay; this is the default",
-			 AT(struct daemon_options, background), .number = false},
-			{OPT_FLAG, 0, "background", NULL,
-			 "come back once it is at work; it logs beside its pid file",
-			 AT(struct daemon_options, background)},
-			{OPT_TEXT, 0, "pidfile", "FILE", "instead of daemon.pid in the prefix",
-			 AT(struct daemon_options, pidfile)},
-			{OPT_FLAG, 0, "status", NULL, "say whether it is running",
-			 AT(struct daemon_options, status)},
-			{OPT_FLAG, 0, "stop", NULL,
-			 "end it after the job at hand, and wait for that",
-			 AT(struct daemon_options, stop)},
-			ROW_DB,
-			ROW_VERBOSE,
-			ROW_QUIET,
-			ROW_END,
-		},
+		    "  store what is there now, for cron\n",
+	OPTIONS(defaults, rows),
 	.defaults = &defaults,
-	.options_size = sizeof(defaults),
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* plimsoll delete: jobs out of the store, each wholly. */
+/* plimsoll delete: removes jobs from the store. */
 #include <string.h>
 
 #include "cmd/actions.h"
@@ -6,7 +6,7 @@
 #include "store/job_admin.h"
 #include "store/query.h"
 
-static void tell(const char *id, const char *name)
+static void print_deleted(const char *id, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
@@ -37,9 +37,9 @@ static int delete_one(struct context *ctx, struct store *s, const char *name)
 	if (r < 0 && why.len)
 		log_error("%s", why.buf);
 	else if (r < 0)
-		log_error("job %s is not deleted: %s", name, store_error(s));
+		log_error("cannot delete job %s: %s", name, store_error(s));
 	else if (ctx->verbosity >= 0)
-		tell(id ? id : name, name);
+		print_deleted(id ? id : name, name);
 	store_rollback(s);
 	return r;
 }
@@ -50,7 +50,7 @@ int do_delete(struct context *ctx, int argc, char **argv)
 	int failed = 0;
 
 	if (!argc)
-		return usage_error("delete", "delete needs at least one job");
+		return usage_error("delete", "delete: missing JOB");
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return EXIT_FAILED;
 	for (int i = 0; i < argc; i++)
@@ -58,22 +58,19 @@ int do_delete(struct context *ctx, int argc, char **argv)
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
 
+static const struct option_row rows[] = {ROWS_STORE};
+
 const struct command command_delete = {
 	.name = "delete",
 	.summary = "remove jobs from the store",
-	.arguments = "JOB...",
+	.operands =
+		{"JOB", 1, ANY_NUMBER,
+		 "JOB is a complete job id (ID@START or ID@CLUSTER if several jobs share the id), "
+		 "the name of exactly one job, or `last`, the job stored last."},
 	.description =
-		"Removes jobs with all their processes, each in one transaction. What they "
-		"were submitted from stays where it is.\n\n"
-		"JOB is a whole job id (ID@START or ID@CLUSTER where several have it), a name that only one job has, or last for the job that "
-		"was stored last.",
+		"Removes jobs with all their processes, each in one transaction. The files that "
+		"they were submitted from are not touched.",
 	.examples = "  plimsoll delete 685000 685003\n",
-	.options =
-		(const struct option_row[]){
-			ROW_DB,
-			ROW_VERBOSE,
-			ROW_QUIET,
-			ROW_END,
-		},
+	.options = rows,
 	.run = do_delete,
 };

@@ -1,4 +1,4 @@
-/* plimsoll sql: one statement that reads the store. */
+/* plimsoll sql: runs one read-only statement on the store. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static const char *skip_comment(const char *p)
 	return NULL;
 }
 
-/* The store is opened for reading and the engine refuses everything else; this says so before it
- * is asked, and keeps settings of the engine out of reach. */
+/* Does the statement read? The engine refuses writes anyway, but this gives a better message and
+ * keeps settings of the engine out of reach. */
 static bool reads(const char *sql)
 {
 	static const char *const words[] = {"SELECT", "WITH", "EXPLAIN", "VALUES"};
@@ -89,7 +89,7 @@ static int print_rows(struct stmt *st, int first, bool csv)
 	return r < 0 ? r : written;
 }
 
-static void json_value(struct jsonw *j, struct stmt *st, int i)
+static void json_value(struct json_writer *j, struct stmt *st, int i)
 {
 	const struct store_engine *e = st->store->engine;
 	const char *name = e->column_name(st, i);
@@ -97,19 +97,19 @@ static void json_value(struct jsonw *j, struct stmt *st, int i)
 
 	switch (e->kind(st, i)) {
 	case STORE_NULL:
-		jsonw_null(j, name);
+		json_none(j, name);
 		break;
 	case STORE_INT:
-		jsonw_i64(j, name, stmt_get_int(st, i));
+		json_i64(j, name, stmt_get_int(st, i));
 		break;
 	case STORE_REAL:
-		jsonw_f64(j, name, e->get_real(st, i));
+		json_f64(j, name, e->get_real(st, i));
 		break;
 	case STORE_TEXT:
 	case STORE_BYTES: {
 		const char *s = stmt_get_text(st, i, &n);
 
-		jsonw_text(j, name, s, n);
+		json_text(j, name, s, n);
 		break;
 	}
 	}
@@ -122,10 +122,10 @@ static int print_json(struct stmt *st, int first)
 
 	json_rows_begin(&out, stdout);
 	for (r = first; r == 1; r = stmt_step(st)) {
-		jsonw_begin_object(&out.j, NULL);
+		json_begin_object(&out.j, NULL);
 		for (int i = 0; i < count; i++)
 			json_value(&out.j, st, i);
-		jsonw_end_object(&out.j);
+		json_end_object(&out.j);
 		json_rows_next(&out);
 	}
 	int written = json_rows_end(&out);
@@ -134,17 +134,14 @@ static int print_json(struct stmt *st, int first)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv)
 {
 	const struct sql_options *o = ctx->options;
 	_cleanup_store_ struct store *s = NULL;
 
-	if (argc != 1)
-		return usage_error("sql", "sql takes one statement, in quotes");
 	if (!reads(argv[0]))
 		return usage_error(
-			"sql",
-			"sql only reads: a statement begins with SELECT, WITH, VALUES or EXPLAIN");
+			"sql", "sql: a statement must start with SELECT, WITH, VALUES or EXPLAIN");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	bool superuser = !strcmp(config_get(&ctx->config, SETTING_SQL_SUPERUSER), "yes");
@@ -153,44 +150,40 @@ static int run(struct context *ctx, int argc, char **argv)
 	r = st ? stmt_step(st) : -EIO;
 	if (r >= 0)
 		r = o->json ? print_json(st, r) : print_rows(st, r, o->csv);
-	if (r < 0)
-		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+	return report_store_error(s, r);
 }
 
 static const struct option_row rows[] = {
-	{OPT_FLAG, 0, "csv", NULL, "print CSV", AT(struct sql_options, csv)},
-	{OPT_DURATION, 0, "timeout", "TIME", "interrupt it after so long; 10m; 0s: never",
+	ROW_CSV(struct sql_options),
+	{OPT_DURATION, 0, "timeout", "TIME",
+	 "interrupt the statement after this time; default 10m; 0s: never",
 	 AT(struct sql_options, timeout_ns)},
 	ROW_JSON(struct sql_options),
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 const struct command command_sql = {
 	.name = "sql",
-	.summary = "ask the store in SQL",
-	.arguments = "STATEMENT",
+	.summary = "query the store with SQL",
+	.operands = {"STATEMENT", 1, 1, .hint = "quote the statement"},
 	.description =
-		"Runs one statement that reads and prints its rows. The store is opened for reading; "
-		"nothing can be changed, and files, settings and extensions of the engine are out of "
-		"reach. A superuser of a PostgreSQL server cannot be kept from them: with such a "
-		"connection the statement is refused, unless the setting sql_superuser is yes.\n\n"
-		"What may be asked are the views jobs, job_tags, job_annotations, job_hosts, job_sums, "
-		"job_warnings, job_proc_tags, job_profiles, processes, threads, events, series, samples and absences. Their "
-		"columns have the names and units of plimsoll-metrics(7), times are microseconds since "
-		"1970. The tables below them may change between versions.\n\n"
-		"In JSON bytes that are not UTF-8 come with U+FFFD in them and once more exactly under "
-		"the name of the column with _b64 behind. In CSV a text that a spreadsheet would take "
-		"for a formula (it begins with =, +, -, @, a tab or a carriage return, and is no "
-		"number) has ' in front; JSON has every byte as it is, and so has what `plimsoll export` writes, CSV with --raw.",
+		"Runs one statement that reads, and prints its rows. The store is opened read-only: "
+		"nothing can be changed, and files, settings and extensions of the engine cannot be "
+		"accessed. A superuser of a PostgreSQL server could access them anyway; so a statement "
+		"on such a connection is refused unless the setting sql_superuser is yes.\n\n"
+		"The views are jobs, job_tags, job_annotations, job_hosts, job_sums, job_warnings, "
+		"job_proc_tags, job_profiles, job_analyses, processes, threads, events, series, samples "
+		"and absences. Their columns have the names and units of plimsoll-metrics(7); times are "
+		"microseconds since 1970. The underlying tables may change between versions.\n\n"
+		"In JSON, text that is not valid UTF-8 contains U+FFFD, and a second key with the "
+		"suffix _b64 has the exact bytes. In CSV, text that a spreadsheet would take for a "
+		"formula (it starts with =, +, -, @, a tab or a carriage return, and is not a number) "
+		"gets a leading apostrophe. JSON, and `plimsoll export` (CSV with --raw), preserve "
+		"every byte.",
 	.examples =
 		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
 		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
-	.options = rows,
-	.defaults = &(const struct sql_options){.timeout_ns = 600000000000},
-	.options_size = sizeof(struct sql_options),
+	OPTIONS(struct sql_options, rows),
+	.defaults = &(const struct sql_options){.timeout_ns = 600 * SECONDS},
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* plimsoll monitor: its options. What it does is in monitor.c. */
+/* plimsoll monitor: its options; monitor/monitor.c does the work. */
 #include <math.h>
 #include <string.h>
 
@@ -37,12 +37,13 @@ static bool take_source(struct context *ctx, const char *value, struct strbuf *w
 	const struct source *s = source_find(name);
 
 	if (!s || !s->open) {
-		strbuf_addf(why, "there is no sampled source '%s'", name);
+		strbuf_addf(why, "unknown sampled source '%s'", name);
 		sources_add_near(name, why);
 		return false;
 	}
 	if (m->only_count == MONITOR_SOURCES_MAX) {
-		strbuf_addf(why, "more than %d of them, at '%s'", MONITOR_SOURCES_MAX, value);
+		strbuf_addf(why, "at most %d sources are allowed; '%s' is one too many",
+			    MONITOR_SOURCES_MAX, value);
 		return false;
 	}
 	m->only[m->only_count++].name = value;
@@ -130,8 +131,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	o->m.watch.pids = o->pids;
 	if (argc && o->m.watch.kind != JOB_PROCESSES_NONE)
 		return usage_error("monitor",
-				   "monitor samples a command, or what --pid, --cgroup or "
-				   "--job name, not both");
+				   "monitor: give either a command, or one of --pid, --cgroup and "
+				   "--job");
 	o->m.command = argc ? argv : NULL;
 	int r = do_monitor(ctx, &o->m);
 	metric_filter_release(&o->m.metrics);
@@ -139,13 +140,15 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_CALL, 'p', "pid", "PID,...", "these processes and all that they start",
-	 .call = take_pids, .takes = "process ids, commas between them"},
-	{OPT_CALL, 0, "cgroup", "PATH", "the processes of this control group", .call = take_cgroup},
-	{OPT_CALL, 'j', "job", "ID", "this job of the batch system", .call = take_job},
-	{OPT_DURATION, 'i', "interval", "TIME", "time between samples; 1s",
+	{OPT_CALL, 'p', "pid", "PID,...", "sample these processes and all that they start",
+	 .call = take_pids, .takes = "process ids separated by commas"},
+	{OPT_CALL, 0, "cgroup", "PATH", "sample the processes of this control group",
+	 .call = take_cgroup},
+	{OPT_CALL, 'j', "job", "ID", "sample this job of the batch system", .call = take_job},
+	{OPT_DURATION, 'i', "interval", "TIME", "time between samples; default 1s",
 	 AT(struct options, m.interval_ns), .min = 10 * MS},
-	{OPT_TEXT, 'd', "dir", "DIR", "the job's directory; plimsoll-<job id> in the current one",
+	{OPT_TEXT, 'd', "dir", "DIR",
+	 "job directory; default: plimsoll-<job id> in the current directory",
 	 AT(struct options, m.dir)},
 	{OPT_CALL, 0, "layout", "FORM", "native"
 #define MONITOR_LAYOUT(symbol, what) ", or " #symbol " " what
@@ -157,71 +160,69 @@ static const struct option_row rows[] = {
 #include "monitor/monitor_layouts.def"
 #undef MONITOR_LAYOUT
 	},
-	{OPT_DURATION, 0, "duration", "TIME", "end after this time, not with the job",
+	{OPT_DURATION, 0, "duration", "TIME", "end after this time instead of with the job",
 	 AT(struct options, m.duration_ns), .min = 1},
 	{OPT_TEXT, 'N', "name", "NAME", "name of the job", AT(struct options, m.name)},
-	{OPT_CALL, 's', "source", "NAME[=OPTION]",
-	 "sample this source only; may be given several times", .call = take_source},
+	{OPT_CALL, 's', "source", "NAME[=OPTION]", "sample only this source; can be repeated",
+	 .call = take_source},
 	{OPT_CALL, 'm', "metrics", "LIST",
-	 "keep these metrics and the sampler's own only: names, or SOURCE.NAME with * and ?, commas between them",
+	 "keep only these metrics and the sampler's own: names, or SOURCE.NAME with * and ?, "
+	 "separated by commas",
 	 .call = take_metrics},
 	{OPT_CALL, 0, "period", "NAME=TIME", "time between samples of one source",
 	 .call = take_period, .takes = "NAME=TIME of a sampled source"},
 	{OPT_CALL, 0, "budget", "SHARE",
-	 "share of one CPU that sampling may take before it samples less often; 0.5%",
-	 .call = take_budget, .takes = "a share of one CPU such as 0.5%, 0 for no limit"},
+	 "share of one CPU above which sampling slows down; default 0.5%", .call = take_budget,
+	 .takes = "a share of one CPU such as 0.5%, 0 for no limit"},
 	{OPT_DURATION, 'c', "checkpoint", "TIME",
-	 "how often what was sampled must be on the disk; 1m", AT(struct options, m.checkpoint_ns)},
-	{OPT_DURATION, 0, "wait-hosts", "TIME", "how long hosts that end late are waited for; 1m",
-	 AT(struct options, m.merge_ns)},
-	{OPT_DURATION, 0, "find", "TIME", "how long to look for the job's processes; 25s",
+	 "time between syncs of samples to disk; default 1m", AT(struct options, m.checkpoint_ns)},
+	{OPT_DURATION, 0, "wait-hosts", "TIME",
+	 "how long to wait for hosts that end late; default 1m", AT(struct options, m.merge_ns)},
+	{OPT_DURATION, 0, "find", "TIME",
+	 "how long to look for the processes of the job; default 25s",
 	 AT(struct options, m.find_ns)},
-	{OPT_TEXT, 0, "finished", "FILE", "end when the first line of FILE says FINISHED",
+	{OPT_TEXT, 0, "finished", "FILE", "end when the first line of FILE is FINISHED",
 	 AT(struct options, m.finished)},
-	{OPT_FLAG, 0, "all-users", NULL, "processes of other users too",
+	{OPT_FLAG, 0, "all-users", NULL, "include processes of other users",
 	 AT(struct options, m.watch.all_users)},
-	{OPT_FLAG, 0, "submit", NULL,
-	 "put the job into the store at the end, inside a batch job too",
+	{OPT_FLAG, 0, "submit", NULL, "store the job at the end, even inside a batch job",
 	 AT(struct options, m.submit)},
-	{OPT_FLAG, 0, "no-submit", NULL, "leave the job's directory and nothing in the store",
+	{OPT_FLAG, 0, "no-submit", NULL, "do not store the job, keep its directory",
 	 AT(struct options, m.no_submit)},
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 const struct command command_monitor = {
 	.name = "monitor",
-	.summary = "sample what a job does over time, on every node, without root",
-	.arguments = "[-- COMMAND [ARGUMENT...]]",
+	.summary = "sample a job over time on every node, without root",
+	.operands = {.usage = "[-- COMMAND [ARGUMENT...]]"},
 	.description =
-		"Samples the job's processes, its control groups and the node (CPU, memory, I/O, "
+		"Samples the processes of the job, its control groups and the node (CPU, memory, I/O, "
 		"network, devices, energy, counters: see `plimsoll sources`) until the job ends, and "
-		"takes a last sample then. Run it beside the job, once on each node; in a batch job it "
-		"finds the other steps' processes by itself and leaves out its own step. Without a batch "
-		"system it samples the processes of the shell that started it, or those named. With a "
-		"command it runs that at once and ends with its exit status; one that is over within milliseconds may "
-		"end before the first sample.\n\n"
-		"Samples are appended to a file of each host in the job's directory as they are taken, so "
-		"that nothing that happens loses more than one. When all is over the first host waits for "
-		"the others, puts all into samples.smp and names hosts that have not reported. `plimsoll "
-		"submit DIR` brings them into the store, `plimsoll series` reads them; outside of a batch "
-		"job that is done at once.\n\n"
-		"Not all is read at every tick. Event counters and GPFS are read every 2 s, clock frequencies and "
-		"temperatures every 5 s, the node's power by its controller every 10 s, shares of memory (PSS, USS) and open "
-		"files every 30 s; at first they are read after 1, 2, 4 and so on ticks, so that short jobs have several "
-		"readings. --period changes it.\n\n"
-		"Sampling keeps to its budget of CPU time by sampling less often where it must. Its own "
-		"cost, lateness and losses are samples too, of the source sampler.",
+		"then takes a last sample. Run it beside the job, once per node; in a batch job it "
+		"finds the processes of the other steps and excludes its own step. Without a batch "
+		"system, it samples the processes of the shell that started it, or those given. With a "
+		"command, it runs that and ends with its exit status; a command that ends within "
+		"milliseconds may not be sampled.\n\n"
+		"Samples are appended to one file per host in the job directory as they are taken, so "
+		"that a crash loses at most one. At the end, the first host waits for the others, "
+		"merges all files into samples.smp, and names the hosts that have not reported. "
+		"`plimsoll submit DIR` stores the samples, `plimsoll series` reads them; outside a "
+		"batch job, they are stored at once.\n\n"
+		"Expensive metrics are sampled less often: event counters and GPFS every 2 s, clock "
+		"frequencies and temperatures every 5 s, node power from the management controller "
+		"every 10 s, shared memory (PSS, USS) and open files every 30 s. At first they are "
+		"sampled after 1, 2, 4 and so on periods, so that short jobs have several samples. "
+		"--period changes this.\n\n"
+		"Sampling keeps to its CPU budget by sampling less often if it must. Its own cost, "
+		"delays and losses are metrics of the source sampler.",
 	.examples =
 		"  srun --ntasks-per-node 1 plimsoll monitor &     beside the steps of a Slurm job\n"
-		"  mpirun --map-by node plimsoll monitor -i 5s &   one on each node\n"
+		"  mpirun --map-by node plimsoll monitor -i 5s &   one per node\n"
 		"  plimsoll monitor -i 100ms -- ./app              a command\n"
-		"  plimsoll monitor --pid 4711 --duration 1m       what runs already\n",
-	.options = rows,
+		"  plimsoll monitor --pid 4711 --duration 1m       a running process\n",
+	OPTIONS(struct options, rows),
 	.defaults = &(const struct options){.m = MONITOR_DEFAULTS},
-	.options_size = sizeof(struct options),
 	.stops_at_words = true,
 	.run = run,
 };

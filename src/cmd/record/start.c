@@ -1,4 +1,4 @@
-/* plimsoll start: a job begins. */
+/* plimsoll start: begins a job. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,25 +10,23 @@
 #include "jobs/scheduler.h"
 #include "sources/cgroup/cgroup.h"
 
-static int already(const struct start_options *o, const struct jobdir *j)
+static int already(const struct start_options *o, const struct job_directory *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped = false;
 
-	(void)jobdir_read_meta(j, &meta, &stopped, &why);
-	if (o->error) {
-		log_error("job %s was %s already, in '%s'", j->id, stopped ? "stopped" : "started",
-			  j->path);
-		return EXIT_FAILED;
-	}
-	log_warn("job %s was %s already, in '%s': nothing to do", j->id,
+	(void)job_directory_read_meta(j, &meta, &stopped, &why);
+	if (o->error)
+		return fail_with(EXIT_FAILED, "job %s was already %s, in '%s'", j->id,
+				 stopped ? "stopped" : "started", j->path);
+	log_warn("job %s was already %s, in '%s'; nothing to do", j->id,
 		 stopped ? "stopped" : "started", j->path);
 	return EXIT_OK;
 }
 
-/* What limits the job's memory here, and how many processes were killed for it before. `stop`
- * looks again. */
+/* Records the memory limit of the job on this host, and how many processes were killed for it so
+ * far; `stop` counts again. */
 static void add_limits(struct value *meta)
 {
 	struct cgroup_memory now;
@@ -44,7 +42,7 @@ static void add_limits(struct value *meta)
 
 int do_start(struct context *ctx, const struct start_options *o)
 {
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	enum job_origin origin;
 
 	if (job_open_or_make(ctx, o->dir, &j, &origin) < 0)
@@ -52,14 +50,12 @@ int do_start(struct context *ctx, const struct start_options *o)
 	_cleanup_value_ struct value *meta = new_metadata(ctx, &j, o->name);
 	if (!j.layout->fixed_keys)
 		add_limits(meta);
-	int r = jobdir_create_meta(&j, meta);
+	int r = job_directory_create_meta(&j, meta);
 	if (r == -EEXIST)
 		return already(o, &j);
-	if (r < 0) {
-		log_error("cannot write the metadata of job %s in '%s': %s", j.id, j.path,
-			  strerror(-r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return fail_with(EXIT_FAILED, "cannot write the metadata of job %s in '%s': %s",
+				 j.id, j.path, strerror(-r));
 	if (origin == JOB_NONE && ctx->personality->follows_session)
 		(void)current_job_set(&ctx->config, j.id, false);
 	if (ctx->personality->follows_session)
@@ -73,43 +69,38 @@ int do_start(struct context *ctx, const struct start_options *o)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
-	if (argc)
-		return usage_error("start", "start takes no argument, '%s' was given", argv[0]);
 	struct start_options *o = ctx->options;
+
 	o->print = ctx->verbosity >= 0;
 	return do_start(ctx, o);
 }
 
 static const struct option_row rows[] = {
-	{OPT_FLAG, 'e', "error", NULL, "fail when the job was started already",
+	{OPT_FLAG, 'e', "error", NULL, "fail if the job was already started",
 	 AT(struct start_options, error)},
-	{OPT_TEXT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix",
+	{OPT_TEXT, 'o', "output", "DIR", "job directory, instead of one below the prefix",
 	 AT(struct start_options, dir)},
 	{OPT_SETTING, 'j', "job", "ID", "job id, instead of the batch system's",
 	 .setting = SETTING_JOB},
 	{OPT_TEXT, 'N', "name", "NAME", "name of the job", AT(struct start_options, name)},
 	{OPT_SETTING, 't', "tags", "TAGS", "tags of the job, key:value;key:value",
 	 .setting = SETTING_JOB_TAGS},
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_COMMON,
 };
 
 const struct command command_start = {
 	.name = "start",
 	.summary = "begin a job",
-	.arguments = "",
 	.description =
-		"Makes the directory of the job and writes down who runs it, where, under which "
-		"batch system and in which environment (values that look like secrets are masked). "
-		"Prints the job id.\n\n"
-		"The job id is the batch system's: Slurm, PBS, OAR, LSF, Flux, Grid Engine. Outside of "
-		"those a new id is made, and `run`, `stop` and the others find it in the same "
-		"terminal session.",
+		"Creates the job directory and records who runs the job, where, under which batch "
+		"system and in which environment (values that look like secrets are masked). Prints "
+		"the job id.\n\n"
+		"The job id is that of the batch system: Slurm, PBS, OAR, LSF, Flux, Grid Engine. "
+		"Outside a batch job, a new id is made, which `run`, `stop` and the other commands "
+		"find in the same terminal session.",
 	.examples = "  plimsoll start && plimsoll run ./a && plimsoll run ./b && plimsoll stop\n",
-	.options = rows,
-	.options_size = sizeof(struct start_options),
+	OPTIONS(struct start_options, rows),
 	.run = run,
 };

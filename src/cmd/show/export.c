@@ -1,22 +1,30 @@
-/* plimsoll export: tables of jobs as files that other programs read. */
+/* plimsoll export: writes tables of jobs to files for other programs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cmd/actions.h"
 #include "cmd/series_options.h"
-#include "cmd/show/export.h"
+#include "context/job_argument.h"
 #include "core/clock.h"
-#include "core/text/json_writer.h"
 #include "core/text/text.h"
-#include "plot/unit_format.h"
+#include "views/output.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/query.h"
-#include "views/job_plot.h"
+#include "views/export/export_write.h"
+#include "views/jobs/job_plot.h"
+#include "views/listing.h"
 
-/* ---- formats -----------------------------------------------------------------------------------
- */
+struct export_options {
+	const char *format, *output, *codec;
+	int what; /* enum table_table + 1; 0: what the jobs have */
+	struct series_filter series;
+	bool raw, json, list;
+};
 
-/* Ends of names that mean a format, beside its own. */
+/* ---- formats -------------------------------------------------------------------------------- */
+
+/* More suffixes that select a format. */
 static const struct {
 	const char *suffix, *format;
 } suffixes[] = {
@@ -41,7 +49,8 @@ static void add_format_names(struct strbuf *out)
 		strbuf_addf(out, "%s%s", f == table_formats ? "" : ", ", (*f)->name);
 }
 
-const struct table_format *export_format(const struct export_options *o)
+/* The format by its name, or by the suffix of the file; NULL after reporting an error. */
+static const struct table_format *export_format(const struct export_options *o)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 	const struct table_format *f =
@@ -51,19 +60,18 @@ const struct table_format *export_format(const struct export_options *o)
 		return f;
 	add_format_names(&names);
 	if (o->format)
-		usage_error("export", "export: there is no format '%s'; there are %s", o->format,
+		usage_error("export", "export: unknown format '%s', expected one of %s", o->format,
 			    names.buf);
 	else
 		usage_error("export",
-			    "export: the name '%s' does not tell the format; say -f and one of %s",
+			    "export: the suffix of '%s' selects no format; give -f and one of %s",
 			    o->output, names.buf);
 	return NULL;
 }
 
-/* ---- --list ------------------------------------------------------------------------------------
- */
+/* ---- --list --------------------------------------------------------------------------------- */
 
-/* Whether a format works here: by writing a table of nothing. */
+/* Tests whether a format works here by writing an empty table. */
 static int try_format(const struct table_format *f, struct strbuf *why)
 {
 	static const struct table_column column = {"value", TABLE_INT, NULL};
@@ -79,45 +87,44 @@ static int try_format(const struct table_format *f, struct strbuf *why)
 		return -errno;
 	}
 	_cleanup_free_ char *path = xasprintf("%s/table%s", dir, f->suffix);
-	int r = f->open(&file, path, &column, 1, &o, why);
+	int r = table_open(&file, f, path, &column, 1, &o, why);
 	if (r >= 0)
-		r = f->close(file, why);
+		r = table_close(file, why);
 	(void)unlink(path);
 	(void)rmdir(dir);
 	return r;
 }
 
+enum { NAME, SUFFIX, HELP, AVAILABLE, REASON, MEANING };
+static const struct listing_column format_columns[] = {
+	[NAME] = {"name", "FORMAT", 0}, [SUFFIX] = {"suffix", "SUFFIX", 0},
+	[HELP] = {"help", NULL, 0},     [AVAILABLE] = {"available", NULL, 0},
+	[REASON] = {"reason", NULL, 0}, [MEANING] = {NULL, "MEANING", COLUMN_WRAP},
+};
+
 static int list_formats(bool json)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	struct listing l;
 
-	jsonw_begin_array(&j, NULL);
+	listing_begin(&l, format_columns, ARRAY_SIZE(format_columns), json);
 	for (const struct table_format *const *f = table_formats; *f; f++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		int r = try_format(*f, &why);
+		bool works = try_format(*f, &why) >= 0;
 
-		if (json) {
-			jsonw_begin_object(&j, NULL);
-			jsonw_str(&j, "name", (*f)->name);
-			jsonw_str(&j, "suffix", (*f)->suffix);
-			jsonw_str(&j, "help", (*f)->help);
-			jsonw_bool(&j, "available", r >= 0);
-			if (r < 0)
-				jsonw_str(&j, "reason", why.buf);
-			jsonw_end_object(&j);
-		} else {
-			printf("%-8s  %-9s  %s%s%s%s\n", (*f)->name, (*f)->suffix, (*f)->help,
-			       r < 0 ? " (not here: " : "", r < 0 ? why.buf : "", r < 0 ? ")" : "");
-		}
+		listing_row(&l, works ? 0 : 'y');
+		listing_str(&l, NAME, (*f)->name);
+		listing_str(&l, SUFFIX, (*f)->suffix);
+		listing_str(&l, HELP, (*f)->help);
+		listing_bool(&l, AVAILABLE, works);
+		if (!works)
+			listing_str(&l, REASON, why.buf);
+		listing_strf(&l, MEANING, "%s%s%s%s", (*f)->help,
+			     works ? "" : " (not here: ", works ? "" : why.buf, works ? "" : ")");
 	}
-	jsonw_end_array(&j);
-	if (json)
-		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
-	return output_error(stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	return listing_end(&l) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------
- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 static void release_jobs(struct export_jobs *jobs)
 {
@@ -133,23 +140,16 @@ static void release_jobs(struct export_jobs *jobs)
 
 static char *id_of(const struct export_job *j)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(j->store, "SELECT jobid FROM job WHERE no = $1");
-
-	if (st)
-		stmt_int(st, 1, j->job);
-	_cleanup_free_ char *id = xstrdup(st && stmt_step(st) == 1 ? stmt_get_str(st, 0) : "");
-	if (st)
-		stmt_reset(st);
+	_cleanup_free_ char *id = job_id_of(j->store, j->job);
 	struct strbuf label = STRBUF_INIT;
-	/* tables are told apart by it, and rows in them */
-	(void)job_label(j->store, j->job, id, &label);
+
+	/* it distinguishes tables and rows */
+	(void)job_label(j->store, j->job, id ? id : "", &label);
 	return strbuf_take(&label);
 }
 
 static int open_job(struct context *ctx, struct export_jobs *jobs, struct export_job *j)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int r = 0;
 
 	if (job_argument_is_path(j->name)) {
@@ -159,15 +159,15 @@ static int open_job(struct context *ctx, struct export_jobs *jobs, struct export
 		if (!jobs->shared)
 			r = open_store(ctx, STORE_READ, &jobs->shared);
 		j->store = jobs->shared;
-		if (r >= 0 && (r = job_find(j->store, j->name, &j->job, &why)) < 0)
-			log_error("%s", why.buf);
+		if (r >= 0 && (j->job = find_stored_job(j->store, j->name)) < 0)
+			r = -ENOENT;
 	}
 	if (r >= 0)
 		j->jobid = id_of(j);
 	return r;
 }
 
-/* A job that was named twice would be in the file twice. */
+/* A job given twice would be in the file twice. */
 static bool named_before(const struct export_jobs *jobs, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -186,34 +186,29 @@ static int open_jobs(struct context *ctx, struct export_jobs *jobs, int argc, ch
 		int r = open_job(ctx, jobs, j);
 		if (r < 0)
 			return r;
-		if (named_before(jobs, jobs->count - 1)) {
-			log_error("job %s is named twice", j->jobid);
-			return -EEXIST;
-		}
+		if (named_before(jobs, jobs->count - 1))
+			return fail_with(-EEXIST, "job %s is given twice", j->jobid);
 	}
 	return 0;
 }
 
-/* ---- which table -------------------------------------------------------------------------------
- */
+/* ---- table ---------------------------------------------------------------------------------- */
 
 static bool any_processes(const struct export_jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->count; i++) {
-		_cleanup_stmt_ struct stmt *st =
-			stmt_prepare(jobs->list[i].store,
-				     "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1");
+		int64_t count = 0;
 
-		if (!st)
-			continue;
-		stmt_int(st, 1, jobs->list[i].job);
-		if (stmt_step(st) == 1 && stmt_get_int(st, 0) > 0)
+		if (store_number_of(jobs->list[i].store,
+				    "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1", &count,
+				    db_int(jobs->list[i].job)) == 0 &&
+		    count > 0)
 			return true;
 	}
 	return false;
 }
 
-/* A metric that no job has: said with one that is nearly called so. */
+/* Reports a metric that no job has, with similar names. */
 static int check_metrics(const struct export_jobs *jobs, const struct export_options *o)
 {
 	static const struct series_filter all;
@@ -235,15 +230,15 @@ static int check_metrics(const struct export_jobs *jobs, const struct export_opt
 	if (!wanted || any)
 		return 0;
 	if (near.len)
-		log_error("there is no metric '%s'; did you mean %s?", wanted, near.buf);
+		log_error("no job has metric '%s'; did you mean %s?", wanted, near.buf);
 	else
-		log_error("there is no metric '%s'; `plimsoll series JOB` lists what there is",
-			  wanted);
+		log_error(
+			"no job has metric '%s'; `plimsoll series JOB` lists the metrics of a job",
+			wanted);
 	return -ENOENT;
 }
 
-/* ---- what was done -----------------------------------------------------------------------------
- */
+/* ---- summary -------------------------------------------------------------------------------- */
 
 struct summary {
 	const struct export_jobs *jobs;
@@ -251,29 +246,29 @@ struct summary {
 	const struct export_options *o;
 	enum table_table table;
 	struct export_result result;
-	int64_t bytes; /* -1: not a file */
+	int64_t bytes; /* -1: not a regular file */
 	uint64_t ns;
 };
 
 static void print_json(const struct summary *s)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
-	jsonw_begin_object(&j, NULL);
-	jsonw_str(&j, "file", s->o->output);
-	jsonw_str(&j, "format", s->format->name);
-	jsonw_str(&j, "what", export_table_names[s->table]);
-	jsonw_begin_array(&j, "jobs");
+	json_begin_object(&j, NULL);
+	json_str(&j, "file", s->o->output);
+	json_str(&j, "format", s->format->name);
+	json_str(&j, "what", export_table_names[s->table]);
+	json_begin_array(&j, "jobs");
 	for (size_t i = 0; i < s->jobs->count; i++)
-		jsonw_str(&j, NULL, s->jobs->list[i].jobid);
-	jsonw_end_array(&j);
-	jsonw_i64(&j, "rows", s->result.rows);
-	jsonw_u64(&j, "columns", s->result.columns);
+		json_str(&j, NULL, s->jobs->list[i].jobid);
+	json_end_array(&j);
+	json_i64(&j, "rows", s->result.rows);
+	json_u64(&j, "columns", s->result.columns);
 	if (s->bytes >= 0)
-		jsonw_i64(&j, "bytes", s->bytes);
-	jsonw_f64(&j, "seconds", (double)s->ns / 1e9);
-	jsonw_end_object(&j);
-	(void)jsonw_write(&j, stdout);
+		json_i64(&j, "bytes", s->bytes);
+	json_f64(&j, "seconds", (double)s->ns / 1e9);
+	json_end_object(&j);
+	(void)json_write(&j, stdout);
 }
 
 static void print_summary(const struct summary *s, bool quiet)
@@ -307,8 +302,7 @@ static void print_summary(const struct summary *s, bool quiet)
 	printf("%s: %s\n", s->o->output, line.buf);
 }
 
-/* ---- command -----------------------------------------------------------------------------------
- */
+/* ---- command -------------------------------------------------------------------------------- */
 
 static int export_jobs(struct context *ctx, struct export_jobs *jobs, const struct table_format *f)
 {
@@ -323,8 +317,17 @@ static int export_jobs(struct context *ctx, struct export_jobs *jobs, const stru
 							      : TABLE_SAMPLES;
 	if (s.table == TABLE_SAMPLES && check_metrics(jobs, o) < 0)
 		return EXIT_FAILED;
-	if (export_write(ctx, jobs, s.table, f, o, &s.result) < 0)
-		return EXIT_FAILED;
+	const struct export_request q = {.table = s.table,
+					 .format = f,
+					 .path = o->output,
+					 .codec = o->codec,
+					 .series = &o->series,
+					 .raw = o->raw,
+					 .progress = isatty(STDERR_FILENO) && ctx->verbosity >= 0};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = export_write(jobs, &q, &s.result, &why);
+	if (r < 0)
+		return fail_with(EXIT_FAILED, "%s", why.len ? why.buf : strerror(-r));
 	s.ns = clock_boottime_ns() - begun;
 	if (strcmp(o->output, "-") != 0 && stat(o->output, &st) == 0 && S_ISREG(st.st_mode))
 		s.bytes = st.st_size;
@@ -338,25 +341,28 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_(release_jobs) struct export_jobs jobs = {0};
 
 	if (o->list)
-		return argc ? usage_error("export", "export: --list takes no job")
+		return argc ? usage_error("export", "export: --list takes no JOB")
 			    : list_formats(o->json);
 	if (argc < 1)
-		return usage_error("export", "export takes one job or several");
+		return usage_error("export", "export: missing JOB");
 	if (!o->output)
 		o->output = "-";
 	if (!strcmp(o->output, "-") && !o->format)
-		return usage_error("export", "export: say -o and a file, or -f csv for stdout");
+		return usage_error(
+			"export",
+			"export: name the file with -o FILE, or select a format for standard output with -f csv");
 	const struct table_format *f = export_format(o);
 	if (!f)
 		return EXIT_USAGE;
 	if (!strcmp(o->output, "-") && !f->text)
-		return usage_error("export", "export: %s has to go to a file: -o table%s", f->name,
-				   f->suffix);
+		return usage_error("export",
+				   "export: cannot write %s to standard output; give -o table%s",
+				   f->name, f->suffix);
 	if (!strcmp(o->output, "-") && o->json)
 		return usage_error("export",
-				   "export: --json is about a file, and there is none: say -o");
+				   "export: --json describes the written file; give -o FILE");
 	if (o->what && o->what - 1 != TABLE_SAMPLES && (o->series.metrics.count || o->series.host))
-		return usage_error("export", "export: --metric and --host are for samples only");
+		return usage_error("export", "export: --metric and --host apply to samples only");
 	if (open_jobs(ctx, &jobs, argc, argv) < 0)
 		return EXIT_FAILED;
 	return export_jobs(ctx, &jobs, f);
@@ -372,54 +378,50 @@ static const struct option_word tables[] = {
 
 static const struct option_row rows[] = {
 	{OPT_TEXT, 'f', "format", "FORMAT",
-	 "csv, feather, hdf5, json, jsonl, orc, parquet, pickle or sqlite; else by the end of -o",
+	 "csv, feather, hdf5, json, jsonl, orc, parquet, pickle or sqlite; default: by the suffix "
+	 "of -o",
 	 AT(struct export_options, format)},
-	{OPT_TEXT, 'o', "output", "FILE", "the file; - is stdout, for csv, json and jsonl",
+	{OPT_TEXT, 'o', "output", "FILE",
+	 "output file; - is standard output, for csv, json and jsonl",
 	 AT(struct export_options, output)},
 	{OPT_CHOICE, 'w', "what", "TABLE",
-	 "the table; else processes if there are any, then samples",
+	 "the table; default: processes if there are any, else samples",
 	 AT(struct export_options, what), .words = tables},
-	{OPT_LIST, 'm', "metric", "METRIC",
-	 "samples of this metric, with or without its source; * and ? match; several with commas",
-	 LIST(struct export_options, series.metrics.word, series.metrics.count), .separator = ',',
-	 .takes = "names of metrics"},
-	{OPT_TEXT, 0, "host", "HOST", "samples of this host only; * and ? match",
+	ROW_METRIC(struct export_options, series,
+		   "samples of this metric, with or without its source; wildcards * and ? are "
+		   "allowed; several separated by commas"),
+	{OPT_TEXT, 0, "host", "HOST", "samples of this host only; wildcards * and ? are allowed",
 	 AT(struct export_options, series.host)},
 	{OPT_TEXT, 0, "codec", "CODEC",
-	 "zstd, lz4, snappy, zlib or none, as far as the format has it",
+	 "compression: zstd, lz4, snappy, zlib or none, if the format supports it",
 	 AT(struct export_options, codec)},
-	{OPT_FLAG, 0, "raw", NULL,
-	 "csv: texts byte for byte, also those that a spreadsheet takes for formulas",
+	{OPT_FLAG, 0, "raw", NULL, "csv: do not protect text that looks like a formula",
 	 AT(struct export_options, raw)},
-	{OPT_FLAG, 0, "list", NULL, "list the formats, and which work here",
+	{OPT_FLAG, 0, "list", NULL, "list the formats and whether each works here",
 	 AT(struct export_options, list)},
 	ROW_JSON(struct export_options),
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "write tables of jobs to files that other programs read",
-	.arguments = "JOB...",
+	.summary = "write tables of jobs to files for other programs",
+	.operands = {"JOB", 0, ANY_NUMBER, HELP_JOB_ID HELP_PATH, .usage = "JOB..."},
 	.description =
-		"Writes the processes, threads or samples of jobs, or the jobs themselves, as one table with typed "
-		"columns: whole numbers, floating point, text, and times with a zone; what is absent is absent, "
-		"never 0.\n\n"
-		"Several jobs become one table; jobid is a column. hdf5 files and sqlite databases are added to: "
-		"an HDF5 file has a table <what>_<jobid> for each job, a database one table for all of them, and a job that is there "
-		"already is replaced. Other files are replaced. Whatever goes wrong, the old file stays.\n\n"
-		"In CSV a text that begins like a formula (=, +, -, @) has an apostrophe in front, so that no spreadsheet "
-		"executes it.\n\n"
-		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last; or a "
-		"directory, an archive or a file, of other tools too, which need not be in the store.\n\n"
-		"--json prints what was written as an object: file, format, what, jobs, rows, columns, bytes, seconds.",
+		"Writes the processes, threads or samples of jobs, or the jobs themselves, as one "
+		"table with typed columns: integers, floating point, text, and times with a zone. "
+		"Unknown values are absent, never 0.\n\n"
+		"Several jobs become one table; jobid is a column. HDF5 files and SQLite databases are "
+		"extended: an HDF5 file has one table <what>_<jobid> per job, a database one table for "
+		"all jobs, and a job that is already there is replaced. Other files are replaced. If "
+		"anything fails, the old file stays.\n\n"
+		"In CSV, text that looks like a formula (starts with =, +, -, @) gets a leading "
+		"apostrophe, so that no spreadsheet executes it.\n\n"
+		"--json prints a summary of the written file: file, format, what, jobs, rows, columns, "
+		"bytes, seconds.",
 	.examples = "  plimsoll export last -o job.parquet\n"
 		    "  plimsoll export 685000 685001 -o jobs.h5\n"
 		    "  plimsoll export ./job --what samples -m process.rss -f csv -o - | head\n",
-	.options = rows,
-	.options_size = sizeof(struct export_options),
+	OPTIONS(struct export_options, rows),
 	.run = run,
 };

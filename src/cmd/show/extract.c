@@ -1,85 +1,85 @@
-/* plimsoll extract: metrics of a job in a window of time as gzipped JSON, for OAR's REST API. */
-#include <errno.h>
-#include <string.h>
-
+/* plimsoll extract: metrics of a job in a time window as gzipped JSON, for the REST API of OAR. */
 #include "cmd/actions.h"
-#include "cmd/show/extract.h"
+#include "views/extract/extract.h"
 
 struct options {
 	bool plain, skip;
 };
 
-static int usage(const char *text)
+static int from_store(struct extract *e, struct context *ctx, struct strbuf *why)
 {
-	(void)usage_error("extract", "extract: %s", text);
-	return EXTRACT_USAGE;
+	_cleanup_store_ struct store *s = NULL;
+
+	return try_store(ctx, STORE_READ, &s, why) < 0 ? EXTRACT_FAILED
+						       : extract_from_store(e, s, why);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct options *o = ctx->options;
-	_cleanup_(extract_release) struct extract e = {0};
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_(extract_release) struct extract e = {.job = argv[argc - 4]};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, notes = STRBUF_INIT;
 
-	if (argc != 4 && argc != 5)
-		return usage("wants PREFIX JOB START END METRICS, or without PREFIX for the store");
-	char **rest = argv + argc - 4;
-	e.job = rest[0];
-	if (parse_i64(rest[1], &e.start_s) < 0 || parse_i64(rest[2], &e.end_s) < 0 ||
-	    e.start_s > e.end_s)
-		return usage("START and END are seconds since 1970, the later one last");
-	if (!extract_parse_metrics(&e, rest[3]))
-		return usage("METRICS are names with commas between them");
-	int r = argc == 5 ? extract_from_files(&e, argv[0], o->skip) : extract_from_store(&e, ctx);
-	if (r)
-		return r;
-	if (!e.row_count) {
-		log_error("job %s has none of these metrics between these times", e.job);
-		return EXTRACT_NO_DATA;
+	if (parse_i64(argv[argc - 3], &e.start_s) < 0 || parse_i64(argv[argc - 2], &e.end_s) < 0 ||
+	    e.start_s > e.end_s) {
+		usage_error("extract", "extract: START and END must be seconds since 1970, START "
+				       "not after END");
+		return EXTRACT_USAGE;
 	}
-	if (extract_write(&e, o->plain, stdout, &why) < 0) {
+	if (!extract_parse_metrics(&e, argv[argc - 1])) {
+		usage_error("extract",
+			    "extract: invalid list of metrics '%s', expected "
+			    "METRIC,METRIC,...",
+			    argv[argc - 1]);
+		return EXTRACT_USAGE;
+	}
+	int status = argc == 5 ? extract_from_files(&e, argv[0], o->skip, &notes, &why)
+			       : from_store(&e, ctx, &why);
+	warn_lines(notes.buf, NULL);
+	if (!status && !e.row_count) {
+		strbuf_addf(&why, "job %s has no values of these metrics in this time window",
+			    e.job);
+		status = EXTRACT_NO_DATA;
+	}
+	if (!status && extract_write(&e, o->plain, stdout, &why) < 0)
+		status = EXTRACT_FAILED;
+	if (status)
 		log_error("%s", why.buf);
-		return EXTRACT_FAILED;
-	}
-	return EXIT_OK;
+	return status;
 }
 
 static const struct option_row rows[] = {
-	{OPT_FLAG, 0, "plain", NULL, "print JSON as it is instead of packing it",
-	 AT(struct options, plain)},
-	{OPT_FLAG, 0, "skip-damaged", NULL, "leave out files that cannot be read, with a warning",
+	{OPT_FLAG, 0, "plain", NULL, "do not compress the JSON", AT(struct options, plain)},
+	{OPT_FLAG, 0, "skip-damaged", NULL, "ignore files that cannot be read, with a warning",
 	 AT(struct options, skip)},
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 const struct command command_extract = {
 	.name = "extract",
-	.summary = "metrics of a job in a window of time, as gzipped JSON",
-	.arguments = "[PREFIX] JOB START END METRIC[,METRIC...]",
+	.summary = "print metrics of a job in a time window as gzipped JSON",
+	.operands = {"JOB START END METRICS", 4, 5,
+		     .usage = "[PREFIX] JOB START END METRIC[,METRIC...]"},
 	.description =
-		"Prints {\"METRIC\": [...], ..., \"timestamp\": [...], \"hostname\": [...]}, packed by gzip: what "
-		"OAR's REST API asks an extractor for. Element n of each list belongs to one time and "
-		"host, null where there is no value; times are in order and lie between START and END, both "
-		"included, in seconds since 1970.\n\n"
-		"JOB is a job id, as the batch system has it. "
-		"PREFIX is the path of a collector's HDF5 files up to the time in their names: PREFIX.EPOCH.hdf5; "
-		"or one such file. Without it, the store is asked. Where one of the files cannot be read, it is "
-		"named and nothing is printed, unless such files may be left out (--skip-damaged).\n\n"
-		"A METRIC is the name of a column in any of the job's tables; where several have it, "
-		"TABLE.METRIC says which (jobprocstats.read_bytes), otherwise it is the first in the order of "
-		"nodes' messages. Metrics of the node are those of the hosts that the job was on, at the times "
-		"that the node lists the job where it does; job 0 is the nodes themselves. In a store, names "
-		"are those that `plimsoll series` shows, with or without their source.\n\n"
-		"The status is 0, 1 when it was called wrongly, 2 when there is no file, 3 when something "
-		"failed, 4 when there are no data.",
+		"Prints {\"METRIC\": [...], ..., \"timestamp\": [...], \"hostname\": [...]}, compressed "
+		"with gzip, as the REST API of OAR expects from an extractor. Element n of each list "
+		"belongs to one time and host, null if there is no value. Times are sorted and lie "
+		"between START and END inclusive, in seconds since 1970.\n\n"
+		"JOB is a job id of the batch system. PREFIX is the path of a collector's HDF5 files "
+		"PREFIX.EPOCH.hdf5, or one such file. Without it, the store is read. If a file cannot "
+		"be read, it is named and nothing is printed, unless --skip-damaged is given.\n\n"
+		"METRIC is the name of a column in any table of the job. If several tables have it, "
+		"TABLE.METRIC selects one (jobprocstats.read_bytes); otherwise the first in the order "
+		"of the nodes' messages is used. Metrics of nodes are taken from the hosts that the "
+		"job ran on, at the times at which the node lists the job; job 0 stands for the nodes "
+		"themselves. In a store, the names are those of `plimsoll series`, with or without the "
+		"source.\n\n"
+		"The exit status is 0, 1 for wrong usage, 2 if there is no file, 3 for other errors, "
+		"4 if there are no data.",
 	.examples =
 		"  plimsoll extract /data/cluster 4711 1794709800 1794713400 cpu_run_real_total | gunzip\n"
 		"  plimsoll extract --db jobs.db 4711 1794709800 1794713400 job_tasks.ac_utime --plain\n",
-	.options = rows,
-	.options_size = sizeof(struct options),
+	OPTIONS(struct options, rows),
 	.usage_status = EXTRACT_USAGE,
 	.run = run,
 };

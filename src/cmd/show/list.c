@@ -5,16 +5,16 @@
 
 #include "cmd/actions.h"
 #include "core/clock.h"
-#include "views/job_list.h"
+#include "views/jobs/job_list.h"
 
 struct list_options {
 	struct job_filter filter;
 	bool json, csv, ids;
-	bool unknown; /* an id that is named is of no job, which is said */
+	bool unknown; /* a named job does not exist, which is reported later */
 };
 
-/* Why there is nothing to list. */
-static int tell_none(struct store *s, const struct words *tags)
+/* Reports why there is nothing to list. */
+static int report_none(struct store *s, const struct word_list *tags)
 {
 	_cleanup_free_ char *meant = filter_tag_meant(tags);
 	int64_t jobs = 0;
@@ -23,18 +23,19 @@ static int tell_none(struct store *s, const struct words *tags)
 	if (r < 0)
 		log_error("%s", store_error(s));
 	else if (jobs && meant)
-		log_warn("no job in '%s' passes the filter; a tag is KEY:VALUE: --tag '%s'",
+		log_warn("no job in '%s' matches the filter; a tag is KEY:VALUE: --tag '%s'",
 			 s->where, meant);
 	else if (jobs == 1)
-		log_warn("the only job in '%s' does not pass the filter; `plimsoll list` without "
+		log_warn("the only job in '%s' does not match the filter; `plimsoll list` without "
 			 "one shows it",
 			 s->where);
 	else if (jobs)
-		log_warn("none of the %lld jobs in '%s' passes the filter; `plimsoll list` without "
-			 "one shows all",
-			 (long long)jobs, s->where);
+		log_warn(
+			"none of the %lld jobs in '%s' matches the filter; `plimsoll list` without "
+			"one lists all",
+			(long long)jobs, s->where);
 	else
-		log_warn("there is no job in '%s' yet; `plimsoll run` records one", s->where);
+		log_warn("there are no jobs in '%s' yet; `plimsoll run` records one", s->where);
 	return r;
 }
 
@@ -44,21 +45,19 @@ static int print(struct context *ctx, struct store *s)
 	struct job_filter filter = o->filter;
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
 
-	/* people look for what they ran last; scripts keep the order of starts, but a few of many
-	 * are the newest everywhere */
+	/* people look for their latest jobs; scripts get the order of start times, except with
+	 * --limit */
 	if (!filter.order &&
 	    (filter.limit != NO_LIMIT || (isatty(STDOUT_FILENO) && !o->json && !o->csv && !o->ids)))
 		filter.order = "-start";
-	/* they would be most of the work, and of every line */
+	/* tags would take most of the time and of every line */
 	l.bare = !o->json && !o->csv && !isatty(STDOUT_FILENO);
 	l.tasks = !o->json && !o->csv;
 	int r = o->ids ? joblist_print_ids(s, &filter, stdout) : joblist_load(&l, s, &filter);
-	if (r < 0) {
-		log_error("%s", store_error(s));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "%s", store_error(s));
 	if (!o->ids && !o->json && !o->csv && !l.count)
-		return o->unknown ? 0 : tell_none(s, &filter.tags);
+		return o->unknown ? 0 : report_none(s, &filter.tags);
 	if (!o->ids)
 		r = o->json ? joblist_print_json(&l, stdout)
 			    : joblist_print_table(&l, o->csv, stdout);
@@ -69,8 +68,8 @@ static int print(struct context *ctx, struct store *s)
 	return r;
 }
 
-/* One of several that have an id, by its time or cluster: 1 when that is what is asked for. The id
- * alone means all of them. */
+/* Resolves ID@START or ID@CLUSTER, one of several jobs with that id: 1 if that is the request. The
+ * id alone means all of them. */
 static int take_one(struct list_options *o, struct store *s, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
@@ -80,9 +79,10 @@ static int take_one(struct list_options *o, struct store *s, int argc, char **ar
 			continue;
 		if (argc == 1)
 			return 1;
-		log_error("'%s' is one of several jobs of its id, and is listed by itself: list it "
-			  "alone, or name the id",
-			  argv[i]);
+		log_error(
+			"'%s' is one of several jobs with that id and cannot be combined with other jobs; list "
+			"it alone, or give the id",
+			argv[i]);
 		return -EINVAL;
 	}
 	return 0;
@@ -105,7 +105,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	o->filter.ids = ids.v;
 	o->filter.id_count = ids.count;
 	o->unknown = found == -ENOENT;
-	/* where no word means a job there is nothing to filter by */
+	/* if no argument names a job, there is nothing to list */
 	int r = found == 0 || ids.count ? print(ctx, s) : 0;
 	if (found < 0 && r >= 0)
 		log_error("%s", found == -ENOENT ? why.buf : store_error(s));
@@ -138,39 +138,37 @@ static bool take_order(struct context *ctx, const char *value, struct strbuf *wh
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEXT, 0, "id", "PATTERN", "jobs whose id matches, with * and ?",
+	{OPT_TEXT, 0, "id", "PATTERN", "jobs whose id matches; wildcards * and ? are allowed",
 	 AT(struct list_options, filter.id)},
-	{OPT_TEXT, 0, "name", "PATTERN", "jobs whose name matches, with * and ?",
+	{OPT_TEXT, 0, "name", "PATTERN", "jobs whose name matches; wildcards * and ? are allowed",
 	 AT(struct list_options, filter.name)},
 	{OPT_LIST, 't', "tag", "KEY[:VALUE]",
-	 "jobs with this tag, or with any value of the key; given several times, all must be there",
+	 "jobs with this tag, or with any value of this key; repeat to require several",
 	 LIST(struct list_options, filter.tags.word, filter.tags.count)},
 	{OPT_TEXT, 'u', "user", "NAME", "jobs of this user", AT(struct list_options, filter.user)},
-	{OPT_LIST, 0, "host", "NAME",
-	 "jobs that ran on this host; given several times, on any of them",
+	{OPT_LIST, 0, "host", "NAME", "jobs that ran on this host; repeat for any of several",
 	 LIST(struct list_options, filter.hosts.word, filter.hosts.count)},
-	{OPT_TIME, 0, "when", "TIME", "jobs that were running at this moment",
+	{OPT_TIME, 0, "when", "TIME", "jobs that were running at this time",
 	 AT(struct list_options, filter.when), GIVEN(struct list_options, filter.has_when)},
-	{OPT_TIME, 0, "after", "TIME", "jobs that started at this time or later",
+	{OPT_TIME, 0, "after", "TIME", "jobs that started at or after this time",
 	 AT(struct list_options, filter.after), GIVEN(struct list_options, filter.has_after)},
-	{OPT_TIME, 0, "before", "TIME", "jobs that ended at this time or earlier",
+	{OPT_TIME, 0, "before", "TIME", "jobs that ended at or before this time",
 	 AT(struct list_options, filter.before), GIVEN(struct list_options, filter.has_before)},
-	{OPT_CALL, 0, "exit", "CODE", "jobs with this exit code, or ok (0), or failed (any other)",
-	 .call = take_exit, .takes = "ok, failed or a number"},
+	{OPT_CALL, 0, "exit", "CODE",
+	 "jobs with this exit code, or with `ok` (0) or `failed` (any other)", .call = take_exit,
+	 .takes = "ok, failed or a number"},
 	{OPT_CALL, 0, "order", "KEY",
-	 "start, end, duration, cpu_time, processes, images, jobid or ingested; with - in front descending",
+	 "sort by start, end, duration, cpu_time, processes, images, jobid or ingested; -KEY for "
+	 "descending order",
 	 .call = take_order, .takes = job_orders},
-	{OPT_COUNT, 'n', "limit", "N", "at most so many, the newest unless --order says otherwise",
+	{OPT_COUNT, 'n', "limit", "N", "at most N jobs, the newest unless --order is given",
 	 AT(struct list_options, filter.limit)},
-	{OPT_COUNT, 0, "offset", "N", "leave out the first so many",
-	 AT(struct list_options, filter.offset)},
-	{OPT_FLAG, 0, "ids", NULL, "only the ids, one a line", AT(struct list_options, ids)},
-	{OPT_FLAG, 0, "csv", NULL, "print CSV", AT(struct list_options, csv)},
+	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct list_options, filter.offset)},
+	{OPT_FLAG, 0, "ids", NULL, "print only the ids, one per line",
+	 AT(struct list_options, ids)},
+	ROW_CSV(struct list_options),
 	ROW_JSON(struct list_options),
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 static const struct list_options defaults = {.filter = {.limit = NO_LIMIT}};
@@ -178,22 +176,23 @@ static const struct list_options defaults = {.filter = {.limit = NO_LIMIT}};
 const struct command command_list = {
 	.name = "list",
 	.summary = "list the jobs of the store",
-	.arguments = "[JOB...]",
+	.operands = {"JOB", 0, ANY_NUMBER},
 	.description =
-		"Lists the jobs that were submitted, in the order of their start; on a terminal, and with "
-		"--limit, the newest first. --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
-		"JOB is a job id, which several jobs may have (ID@START or ID@CLUSTER is one of them), the beginning of "
-		"only one, a name, which several jobs may have, too, or last for the job that was stored last.\n\n"
-		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
-		"'MM/DD/YYYY HH:MM', seconds since 1970, now, or a while ago like -3d or "
-		"-2h; local time where it names no zone.\n\n"
-		"On a terminal numbers have units, and tags are shown as far as there is room. Elsewhere "
-		"times that something took are in microseconds and tags are left to --json and --csv.",
+		"Lists the jobs of the store sorted by start time; on a terminal, and with --limit, "
+		"the newest first. --order overrides this. Filters can be combined; a job must match "
+		"all of them.\n\n"
+		"JOB is a job id, which several jobs may share (ID@START or ID@CLUSTER selects one), "
+		"an unambiguous prefix of one, a job name, which several jobs may share, or `last`, "
+		"the job stored last.\n\n"
+		"TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a time zone as in ISO "
+		"8601, 'MM/DD/YYYY HH:MM', seconds since 1970, now, or a time relative to now such as "
+		"-3d or -2h. Times without a zone are local.\n\n"
+		"On a terminal, numbers have units, and tags are shown if there is room. Elsewhere, "
+		"durations are in microseconds and only --json and --csv print tags.",
 	.examples = "  plimsoll list --after -1d --exit failed\n"
 		    "  plimsoll list --tag exp_name:ESM4 --order -cpu_time --limit 10\n"
 		    "  plimsoll list --ids --id '68*' | xargs -n1 plimsoll show --json\n",
-	.options = rows,
+	OPTIONS(defaults, rows),
 	.defaults = &defaults,
-	.options_size = sizeof(defaults),
 	.run = run,
 };

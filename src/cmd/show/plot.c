@@ -1,83 +1,64 @@
-/* plimsoll plot: curves of a job as a picture, from the store or from files never submitted. */
+/* plimsoll plot: draws the series of a job, from the store or from its files. */
 #include <errno.h>
 #include <string.h>
 
 #include "cmd/actions.h"
 #include "cmd/series_options.h"
 #include "context/job_argument.h"
-#include "plot/plot_unit.h"
-#include "views/job_plot.h"
-#include "views/stream_table.h"
+#include "core/text/units.h"
+#include "views/jobs/job_plot.h"
+#include "views/listing.h"
 
 struct options {
 	struct series_options series;
 	enum jobplot_scale scale;
 	const char *output, *title;
-	int width, height; /* 0: as many charts need */
+	int width, height; /* 0: depends on the number of charts */
 	bool list, json;
 };
 
-/* ---- which metrics there are ------------------------------------------------------------------
- */
+/* ---- the metrics of the job ----------------------------------------------------------------- */
 
-static void list_json(struct jsonw *j, const struct series *s, int64_t count)
+enum { METRIC, OF, SERIES, UNIT, KIND, HELP };
+static const struct listing_column columns[] = {
+	[METRIC] = {"metric", "METRIC", 0},
+	[OF] = {"entity_kind", "OF", 0},
+	[SERIES] = {"series", "SERIES", COLUMN_RIGHT},
+	[UNIT] = {"unit", "UNIT", 0},
+	[KIND] = {"kind", "KIND", 0},
+	[HELP] = {"help", "WHAT", COLUMN_CUT},
+};
+
+static int list_metrics(const struct series_list *list, bool json)
 {
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "metric", s->metric);
-	jsonw_str(j, "unit", s->unit);
-	jsonw_str(j, "kind", metric_kind_name(s->kind));
-	jsonw_str(j, "entity_kind", s->entity_kind);
-	jsonw_i64(j, "series", count);
-	jsonw_str(j, "help", s->help);
-	jsonw_end_object(j);
-}
+	struct listing l;
 
-static int list_metrics(const struct series_list *l, bool json)
-{
-	static const struct terminal_table_column columns[] = {
-		{"METRIC", 0}, {"OF", 0},   {"SERIES", COLUMN_RIGHT},
-		{"UNIT", 0},   {"KIND", 0}, {"WHAT", COLUMN_CUT}};
-	struct json_rows rows;
-	struct stream_table g;
+	listing_begin(&l, columns, ARRAY_SIZE(columns), json);
+	for (size_t i = 0, end; i < list->count; i = end) {
+		const struct series *s = &list->list[i];
 
-	if (json)
-		json_rows_begin(&rows, stdout);
-	else
-		stream_table_begin(&g, columns, ARRAY_SIZE(columns), false, stdout);
-	for (size_t i = 0, end; i < l->count; i = end) {
-		const struct series *s = &l->list[i];
-
-		for (end = i; end < l->count && !strcmp(l->list[end].metric, s->metric) &&
-			      !strcmp(l->list[end].entity_kind, s->entity_kind);)
+		for (end = i; end < list->count && !strcmp(list->list[end].metric, s->metric) &&
+			      !strcmp(list->list[end].entity_kind, s->entity_kind);)
 			end++;
-		if (json) {
-			list_json(&rows.j, s, (int64_t)(end - i));
-			json_rows_next(&rows);
-			continue;
-		}
-		stream_table_str(&g, s->metric);
-		stream_table_str(&g, s->entity_kind);
-		stream_table_number(&g, (int64_t)(end - i));
-		stream_table_str(&g, s->unit);
-		stream_table_str(&g, metric_kind_name(s->kind));
-		stream_table_str(&g, s->help);
-		stream_table_row(&g, 0);
+		listing_row(&l, 0);
+		listing_str(&l, METRIC, s->metric);
+		listing_str(&l, OF, s->entity_kind);
+		listing_u64(&l, SERIES, end - i);
+		listing_str(&l, UNIT, s->unit);
+		listing_str(&l, KIND, metric_kind_name(s->kind));
+		listing_str(&l, HELP, s->help);
 	}
-	return json ? json_rows_end(&rows) : stream_table_end(&g);
+	return listing_end(&l);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------
- */
+/* ---- pictures ------------------------------------------------------------------------------- */
 
 static char *subtitle_of(struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT jobid, jobname FROM job WHERE no = $1");
+		store_query(s, "SELECT jobid, jobname FROM job WHERE no = $1", db_int(job));
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (!st)
-		return NULL;
-	stmt_int(st, 1, job);
 	if (stmt_step(st) == 1) {
 		strbuf_addf(&text, "job %s", stmt_get_str(st, 0));
 		if (*stmt_get_str(st, 1))
@@ -86,7 +67,7 @@ static char *subtitle_of(struct store *s, int64_t job)
 	return strbuf_take(&text);
 }
 
-/* Of which job, and what a line alone amounts to. */
+/* The job, and the mean and maximum of a single line. */
 static void add_subtitles(struct jobplot *p, const char *job)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -98,9 +79,9 @@ static void add_subtitles(struct jobplot *p, const char *job)
 		if (q->line_count == 1) {
 			plot_line_figures(&q->lines[0], &mean, &maximum);
 			strbuf_addstr(&text, ": mean ");
-			plot_add_value(&text, mean, q->unit);
+			unit_add_value(&text, mean, q->unit);
 			strbuf_addstr(&text, ", maximum ");
-			plot_add_value(&text, maximum, q->unit);
+			unit_add_value(&text, maximum, q->unit);
 		}
 		if (q->logarithmic)
 			strbuf_addstr(&text, ", logarithmic");
@@ -117,10 +98,8 @@ static int draw(struct store *s, int64_t job, const struct options *o, const str
 
 	int r = jobplot_load(&p, l, s, job, &o->series, o->scale, &notes);
 	warn_lines(notes.buf, NULL);
-	if (r < 0) {
-		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	if (r < 0)
 		return r;
-	}
 	add_subtitles(&p, name);
 	if (o->title && p.count) {
 		free((char *)p.plots[0].title);
@@ -134,69 +113,61 @@ static int draw(struct store *s, int64_t job, const struct options *o, const str
 			  o->output, &why);
 	if (r < 0)
 		log_error("%s", why.buf);
-	return r;
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static int show(struct store *s, int64_t job, const struct options *o)
+static int show(struct context *ctx, struct store *s, int64_t job)
 {
+	const struct options *o = ctx->options;
 	_cleanup_(series_list_release) struct series_list l = {0};
 	const struct series_filter *f = &o->series.filter;
 	bool list = o->list || !f->metrics.count;
 
 	int r = series_list_load(&l, s, job, f);
-	if (r < 0) {
-		log_error("%s", store_error(s));
+	if (r < 0)
 		return r;
-	}
 	if (list && !l.count && !o->json && !f->host && !f->entity && !f->kind &&
 	    !f->metrics.count) {
 		log_error(NOT_SAMPLED);
-		return 0;
+		return EXIT_OK;
 	}
 	if (list) {
 		r = list_metrics(&l, o->json);
 		if (r < 0)
 			log_error("cannot write: %s", strerror(-r));
-		return r;
+		return r < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	const char *unknown = series_unknown_metric(s, job, &f->metrics);
 	if (unknown)
-		return series_tell_none(s, job, unknown,
-					"`plimsoll plot` with --list shows those it has");
-	if (!l.count) {
-		log_error("no series of this metric is of that host and entity; `plimsoll series` "
-			  "lists them");
-		return -ENOENT;
-	}
+		return series_report_none(s, job, unknown,
+					  "`plimsoll plot --list` lists the metrics that it has");
+	if (!l.count)
+		return fail_with(
+			EXIT_FAILED,
+			"no series of this metric matches that host and entity; `plimsoll series` "
+			"lists them");
 	return draw(s, job, o, &l);
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static int check(struct context *ctx)
 {
 	const struct options *o = ctx->options;
-	_cleanup_store_ struct store *s = NULL;
 	enum plot_form form;
-	int64_t job = 0;
 
-	if (argc > 1)
-		return usage_error("plot", "plot takes one job");
 	if (o->series.filter.metrics.count && !o->list && !o->output)
-		return usage_error("plot", "plot: -o FILE says where the picture goes");
+		return usage_error("plot", "plot: name the picture with -o FILE");
 	if (o->output && !plot_form_of(o->output, &form))
 		return usage_error("plot",
-				   "plot: the name of the picture ends in .svg, .png or .pdf, "
+				   "plot: the name of the picture must end in .svg, .png or .pdf, "
 				   "not '%s'",
 				   o->output);
 	if (o->output && !o->series.filter.metrics.count)
-		return usage_error("plot", "plot: -o wants a --metric; without both the metrics "
+		return usage_error("plot", "plot: -o requires --metric; without both, the metrics "
 					   "are listed");
-	if (job_argument_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
-		return EXIT_FAILED;
-	return show(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
+	return EXIT_OK;
 }
 
-/* ---- options ----------------------------------------------------------------------------------
- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 static bool take_size(struct context *ctx, const char *value, struct strbuf *why)
 {
@@ -207,8 +178,8 @@ static bool take_size(struct context *ctx, const char *value, struct strbuf *why
 
 	if (!x || parse_u64(width, &w) < 0 || parse_u64(x + 1, &h) < 0 || w < PLOT_SIZE_MIN ||
 	    h < PLOT_SIZE_MIN || w > PLOT_SIZE_MAX || h > PLOT_SIZE_MAX) {
-		strbuf_addf(why, "'%s' is not WIDTHxHEIGHT, both from %d to %d", value,
-			    PLOT_SIZE_MIN, PLOT_SIZE_MAX);
+		strbuf_addf(why, "invalid size '%s', expected WIDTHxHEIGHT, each from %d to %d",
+			    value, PLOT_SIZE_MIN, PLOT_SIZE_MAX);
 		return false;
 	}
 	o->width = (int)w;
@@ -217,38 +188,34 @@ static bool take_size(struct context *ctx, const char *value, struct strbuf *why
 }
 
 static const struct option_row rows[] = {
-	ROW_METRIC(
-		struct options, series.filter,
-		"draw this metric, with or without its source; * and ? match; several with commas"),
-	{OPT_TEXT, 'o', "output", "FILE", "the picture: its name ends in .svg, .png or .pdf",
+	ROW_METRIC(struct options, series.filter,
+		   "draw this metric, with or without its source; wildcards * and ? are allowed; "
+		   "several separated by commas"),
+	{OPT_TEXT, 'o', "output", "FILE", "the picture; ends in .svg, .png or .pdf",
 	 AT(struct options, output)},
-	{OPT_FIXED, 0, "per-host", NULL, "a line for each host, which is what is done anyway",
+	{OPT_FIXED, 0, "per-host", NULL, "one line per host (default)",
 	 AT(struct options, series.sum), .number = SERIES_PER_HOST},
-	{OPT_FIXED, 't', "total", NULL, "all hosts together as one line",
+	{OPT_FIXED, 't', "total", NULL, "one line for all hosts together",
 	 AT(struct options, series.sum), .number = SERIES_TOTAL},
-	{OPT_FIXED, 0, "per-process", NULL, "a line for each process or device",
+	{OPT_FIXED, 0, "per-process", NULL, "one line per process or device",
 	 AT(struct options, series.sum), .number = SERIES_EACH},
 	ROW_HOST(struct options, series.filter),
 	ROW_ENTITY(struct options, series.filter),
 	ROW_KIND(struct options, series.filter),
-	{OPT_FIXED, 0, "log", NULL, "a logarithmic axis", AT(struct options, scale),
+	{OPT_FIXED, 0, "log", NULL, "logarithmic axis", AT(struct options, scale),
 	 .number = JOBPLOT_LOG},
 	{OPT_FIXED, 0, "linear", NULL,
-	 "no logarithmic axis, even where values span more than three decades",
-	 AT(struct options, scale), .number = JOBPLOT_LINEAR},
+	 "linear axis, even if the values span more than three decades", AT(struct options, scale),
+	 .number = JOBPLOT_LINEAR},
 	{OPT_CALL, 0, "size", "WxH",
-	 "pixels of the picture, points of SVG and PDF: 960x420, more for several charts",
+	 "size in pixels, in points for SVG and PDF; default 960x420, higher for several charts",
 	 .call = take_size},
 	ROW_SINCE(struct options, series.since_us, series.has_since),
 	ROW_UNTIL(struct options, series.until_us, series.has_until),
-	{OPT_TEXT, 0, "title", "TEXT", "what is written above the picture",
-	 AT(struct options, title)},
-	{OPT_FLAG, 'l', "list", NULL, "which metrics the job has", AT(struct options, list)},
+	{OPT_TEXT, 0, "title", "TEXT", "title of the picture", AT(struct options, title)},
+	{OPT_FLAG, 'l', "list", NULL, "list the metrics of the job", AT(struct options, list)},
 	ROW_JSON(struct options),
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 static const struct options defaults = {.series = {.sum = SERIES_PER_HOST}};
@@ -256,34 +223,33 @@ static const struct options defaults = {.series = {.sum = SERIES_PER_HOST}};
 const struct command command_plot = {
 	.name = "plot",
 	.summary = "draw metrics of a job over time",
-	.arguments = "[JOB]",
+	.operands = {"JOB", 0, 1, HELP_JOB_OR_PATH},
 	.description =
-		"Draws curves of a job into an SVG, PNG or PDF file. Without --metric, or with --list, it "
-		"prints which metrics the job has; --json prints that as JSON.\n\n"
-		"Counters are drawn as their rate a second, levels as they are. Points are reduced to the "
-		"extremes in each column of pixels: a peak of one sample stays visible, however long the job. "
-		"Where a column stands for many points their smallest and largest are a band and their mean is "
-		"the line. A line is broken where there was no reading for more than five times the usual "
-		"distance. Times are local.\n\n"
-		"Entities of a host (processes, interfaces, disks) are put together as the metric says: sum, "
-		"maximum or minimum; --total does it for all hosts, --per-process not at all. A metric that is known "
-		"of the job or the node as a whole is taken from there. Of metrics that "
-		"have no sum, as percentages of a device, each entity has its line. Of more than 100 lines "
-		"their mean, their extremes and the highest of them are drawn. Metrics of different units are "
-		"in charts below each other.\n\n"
-		"The axis is logarithmic where the values above 0 span more than three decades, their smallest "
-		"tenth aside, but never for memory and percentages; --log and --linear decide it. What the sampler says of "
-		"itself is drawn where it is named with its source: -m sampler.rss.\n\n"
-		"The picture is written aside and renamed: a file that is there stays as it is when writing "
-		"fails.\n\n"
-		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default); or a "
-		"directory, an archive or a sample file (.smp), which need not be in the store.",
+		"Draws series of a job into an SVG, PNG or PDF file. Without --metric, or with --list, "
+		"lists the metrics of the job; --json prints the list as JSON.\n\n"
+		"Counters are drawn as rates per second, gauges as they are. Points are reduced to the "
+		"extremes within each column of pixels, so that a peak of one sample stays visible. "
+		"If a column covers many points, a band shows their minimum and maximum and the line "
+		"their mean. A gap of more than five times the usual period breaks the line. Times are "
+		"local.\n\n"
+		"The entities of a host (processes, interfaces, disks) are aggregated as the metric "
+		"defines: sum, maximum or minimum. --total aggregates all hosts, --per-process "
+		"nothing. A metric that is known for the whole job or node is taken from there. "
+		"Metrics that cannot be aggregated, such as the utilisation of a device, have one line "
+		"per entity. Of more than 100 lines, the mean, the extremes and the highest lines are "
+		"drawn. Metrics of different units get charts below each other.\n\n"
+		"The axis is logarithmic if the values above 0 span more than three decades, not "
+		"counting the smallest tenth, but never for memory and percentages; --log and --linear "
+		"override this. Metrics of the sampler itself need their source in the name: "
+		"-m sampler.rss.\n\n"
+		"The picture replaces an existing file only when it is complete.",
 	.examples =
 		"  plimsoll plot last\n"
 		"  plimsoll plot 685000 -m process.rss -o memory.svg\n"
 		"  plimsoll plot ./job -m 'network.*bytes' --total --size 1600x900 -o network.png\n",
-	.options = rows,
+	OPTIONS(struct options, rows),
 	.defaults = &defaults,
-	.options_size = sizeof(struct options),
-	.run = run,
+	.check = check,
+	.show = show,
+	.shows_paths = true,
 };

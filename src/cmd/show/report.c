@@ -1,4 +1,4 @@
-/* plimsoll report: what a job did and what bounded it, on a page. */
+/* plimsoll report: what a job did and what limited it, on one page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -18,14 +18,14 @@ struct options {
 	double co2;
 };
 
-/* ---- forms ---------------------------------------------------------------------------------- */
+/* ---- formats -------------------------------------------------------------------------------- */
 
 /* Writes to *out; 0, or a negative errno with a sentence in *why. */
 struct format {
 	const char *name, *suffix, *other_suffix;
-	bool file; /* goes into a file even where none is named */
+	bool file; /* written to a file even without -o */
 	int (*write)(const struct report *r, FILE *out, struct strbuf *why);
-	/* to a file, aside and renamed; NULL: what write() writes is */
+	/* writes the file itself and replaces it atomically; NULL: write() is used */
 	int (*write_path)(const struct report *r, const char *path, struct strbuf *why);
 };
 
@@ -40,10 +40,10 @@ static int write_text(const struct report *r, FILE *out, struct strbuf *why PL_U
 
 static int write_json(const struct report *r, FILE *out, struct strbuf *why PL_UNUSED)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	report_json(r, &j);
-	return jsonw_write(&j, out);
+	return json_write(&j, out);
 }
 
 static int write_html(const struct report *r, FILE *out, struct strbuf *why PL_UNUSED)
@@ -51,7 +51,7 @@ static int write_html(const struct report *r, FILE *out, struct strbuf *why PL_U
 	return report_html(r, out);
 }
 
-/* Pages are drawn into a file: one that nobody else can name, for what is none. */
+/* The pages are drawn into a private temporary file, which is then copied. */
 static int write_pdf(const struct report *r, FILE *out, struct strbuf *why)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -103,9 +103,9 @@ static const struct format *format_by_name(const char *name)
 	return NULL;
 }
 
-/* ---- where it goes -------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
-/* "report-685000.html": of an id what every filesystem takes. */
+/* "report-685000.html", with the characters of the id that every filesystem accepts. */
 static char *default_name(const struct report *r, const struct format *f)
 {
 	const char *id = joblist_text(&r->show.list, r->show.list.rows[0].jobid);
@@ -149,7 +149,7 @@ static int write_report(const struct report *r, const struct options *o, const s
 		path = "standard output";
 	} else {
 		e = write_file(r, f, path, &why);
-		/* a script wants to know the name that it did not choose */
+		/* scripts need a name that they did not choose */
 		if (e == 0 && made)
 			printf("%s\n", path);
 	}
@@ -162,34 +162,35 @@ static int write_report(const struct report *r, const struct options *o, const s
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-static int run(struct context *ctx, int argc, char **argv)
+/* The format by --format or the suffix of -o; NULL: the suffix is unknown. */
+static const struct format *chosen_format(const struct options *o)
+{
+	if (o->format)
+		return format_by_name(o->format);
+	return o->output && strcmp(o->output, "-") != 0 ? format_by_suffix(o->output) : &formats[0];
+}
+
+static int check(struct context *ctx)
+{
+	const struct options *o = ctx->options;
+
+	if (chosen_format(o))
+		return EXIT_OK;
+	return usage_error("report",
+			   "report: the suffix of '%s' selects no format; give --format " FORMATS,
+			   o->output);
+}
+
+static int show(struct context *ctx, struct store *s, int64_t job)
 {
 	const struct options *o = ctx->options;
 	const struct report_options ro = {.co2_g_per_kwh = o->co2, .tag = o->tag};
-	const struct format *f = o->format ? format_by_name(o->format) : NULL;
-	_cleanup_store_ struct store *s = NULL;
 	struct report r;
-	int64_t job = 0;
-
-	if (argc > 1)
-		return usage_error("report", "report takes one job");
-	if (!f && o->output && strcmp(o->output, "-") != 0)
-		f = format_by_suffix(o->output);
-	else if (!f)
-		f = &formats[0];
-	if (!f)
-		return usage_error(
-			"report",
-			"report: the name '%s' does not tell the form; --format says " FORMATS,
-			o->output);
-	if (job_argument_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
-		return EXIT_FAILED;
 	int e = report_load(&r, s, job, &ro);
-	if (e < 0) {
-		log_error("%s", s->error.len ? store_error(s) : strerror(-e));
-		return EXIT_FAILED;
-	}
-	e = write_report(&r, o, f);
+
+	if (e < 0)
+		return e;
+	e = write_report(&r, o, chosen_format(o));
 	report_release(&r);
 	return e < 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -213,46 +214,42 @@ static const char *format_name(size_t i)
 
 static const struct option_row rows[] = {
 	{OPT_TEXT, 'o', "output", "FILE",
-	 "write there, in the form that its name ends in; - is standard output",
+	 "write to FILE; its suffix selects the format; - is standard output",
 	 AT(struct options, output)},
-	{OPT_CHOICE, 'f', "format", "FORM", "the form, whatever the name of the file",
+	{OPT_CHOICE, 'f', "format", "FORMAT", "the format, whatever the suffix of -o",
 	 AT(struct options, format), .word_at = format_name},
-	{OPT_CALL, 0, "co2", "G/KWH", "grams of CO2 for each kWh, to tell what its energy comes to",
-	 .call = take_co2, .takes = "grams for each kWh, such as 380"},
-	{OPT_TEXT, 0, "tag", "KEY", "operations are the values of this tag, not all tags together",
+	{OPT_CALL, 0, "co2", "G/KWH", "grams of CO2 per kWh, to estimate the emissions",
+	 .call = take_co2, .takes = "grams per kWh, such as 380"},
+	{OPT_TEXT, 0, "tag", "KEY", "define operations by the values of this tag, not by all tags",
 	 AT(struct options, tag)},
 	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct options, format), .text = "json"},
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_STORE,
 };
 
 static const struct options defaults = {.co2 = NAN};
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "show what a job did and what bounded it",
-	.arguments = "[JOB]",
+	.summary = "show what a job did and what limited it",
+	.operands = {"JOB", 0, 1, HELP_JOB_OR_PATH},
 	.description =
-		"Says what bounded a job: computing, memory, storage, waiting, idle cores, unequal work, a signal, "
-		"lack of memory; each with the figures behind it and one change to make. Then come figures, "
-		"curves, the busiest executables and operations, hosts and ranks, energy, and what was not "
-		"measured and why. It takes jobs with records, with sampled curves, or with both.\n\n"
-		"Without -o and --format the report is text in 80 columns on standard output. HTML is one page that "
-		"needs nothing else, PDF is on A4; with --format and without -o they are written to report-JOB.html "
-		"and report-JOB.pdf, and the name is printed. A file is written aside and renamed: one that is there "
-		"stays as it is when writing fails.\n\n"
-		"The verdicts, their limits and the keys of the JSON form are described in docs/reports.md.\n\n"
-		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default); or a "
-		"directory, an archive or a file of ours or of another tool, which need not be in "
-		"the store.",
+		"Names what limited a job: computation, memory, storage, waiting, idle cores, load "
+		"imbalance, a signal, lack of memory; each with the evidence and one suggested fix. "
+		"Totals, series, the busiest executables and operations, hosts and ranks, energy, and "
+		"what was not measured and why follow. The job can have records, samples or both.\n\n"
+		"Without -o and --format, the report is text of 80 columns on standard output. HTML is "
+		"one self-contained page, PDF has A4 pages; with --format but without -o they are "
+		"written to report-JOB.html or report-JOB.pdf, and the name is printed. An existing "
+		"file is replaced only when the new one is complete.\n\n"
+		"docs/reports.md describes the findings, their thresholds and the keys of the JSON "
+		"format.",
 	.examples = "  plimsoll report last\n"
 		    "  plimsoll report 685000 -o 685000.html\n"
 		    "  plimsoll report 685000 --tag op --co2 380 -o 685000.pdf\n"
 		    "  plimsoll report ./job --json | jq -r '.findings[].title'\n",
-	.options = rows,
+	OPTIONS(struct options, rows),
 	.defaults = &defaults,
-	.options_size = sizeof(struct options),
-	.run = run,
+	.check = check,
+	.show = show,
+	.shows_paths = true,
 };

@@ -1,4 +1,4 @@
-/* plimsoll tags: which tags there are, and on how many jobs or processes. */
+/* plimsoll tags: the tags in use, and how many jobs or processes have each. */
 #include <string.h>
 
 #include "cmd/actions.h"
@@ -8,8 +8,8 @@ struct tags_options {
 	enum proc_form form;
 };
 
-/* Why there is nothing to see: tags may be those of the job itself. */
-static void tell_none(struct store *s, const char *name, int64_t job)
+/* Reports why nothing is listed: perhaps only the job itself has tags. */
+static void report_none(struct store *s, const char *name, int64_t job)
 {
 	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
 	_cleanup_free_ char *own = job_id_of(s, job);
@@ -20,59 +20,45 @@ static void tell_none(struct store *s, const char *name, int64_t job)
 	else if (tags.len)
 		log_warn("no process of job %s has tags; the job itself has %s", id, tags.buf);
 	else
-		log_warn("no process of job %s has tags, nor has the job; `plimsoll tag` sets "
-			 "those of a job",
-			 id);
+		log_warn(
+			"neither job %s nor its processes have tags; set tags of a job with `plimsoll "
+			"tag`",
+			id);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct tags_options *o = ctx->options;
 	_cleanup_store_ struct store *s = NULL;
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ int64_t *jobs = xcalloc((size_t)argc, sizeof(*jobs));
 
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	for (int i = 0; i < argc; i++)
-		if (job_find(s, argv[i], &jobs[i], &why) < 0) {
-			log_error("%s", why.buf);
+		if ((jobs[i] = find_stored_job(s, argv[i])) < 0)
 			return EXIT_FAILED;
-		}
 	int r = argc ? proc_tags_print(s, jobs, (size_t)argc, o->form, stdout)
 		     : job_tags_print(s, o->form, stdout);
 	if (r == 0 && o->form == PROC_TABLE && !argc)
-		log_warn("no job in '%s' has tags; `plimsoll tag` sets some", s->where);
+		log_warn("no job in '%s' has tags; set some with `plimsoll tag`", s->where);
 	for (int i = 0; i < argc && r == 0 && o->form == PROC_TABLE; i++)
-		tell_none(s, argv[i], jobs[i]);
-	if (r < 0)
-		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+		report_none(s, argv[i], jobs[i]);
+	return report_store_error(s, r);
 }
 
-static const struct option_row rows[] = {
-	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct tags_options, form), .number = PROC_CSV},
-	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct tags_options, form),
-	 .number = PROC_JSON},
-	ROW_DB,
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
-};
+static const struct option_row rows[] = {ROWS_FORM(struct tags_options), ROWS_STORE};
 
 const struct command command_tags = {
 	.name = "tags",
-	.summary = "list the tags of jobs, or of a job's processes",
-	.arguments = "[JOB...]",
+	.summary = "list the tags of jobs, or of the processes of jobs",
+	.operands = {"JOB", 0, ANY_NUMBER, HELP_JOB},
 	.description =
-		"Without an argument: every key and value that jobs of the store are tagged with, and "
-		"on how many jobs. With jobs: the different tags of their processes, and on how many "
-		"processes; tags that name the same keys and values in another order are the same. Those of a job "
-		"itself are in `plimsoll show`, and told here where its processes have none.\n\n"
-		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
+		"Without an argument, lists every tag of the jobs of the store and how many jobs have "
+		"it. With jobs, lists the distinct tags of their processes and how many processes have "
+		"each; the order of keys does not matter. `plimsoll show` prints the tags of a job "
+		"itself.",
 	.examples = "  plimsoll tags\n"
 		    "  plimsoll tags --json 685000 | jq '.[] | select(.tags.op == \"dmput\")'\n",
-	.options = rows,
-	.options_size = sizeof(struct tags_options),
+	OPTIONS(struct tags_options, rows),
 	.run = run,
 };

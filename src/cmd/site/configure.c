@@ -1,4 +1,4 @@
-/* plimsoll configure: changes period, metrics and sources of a node daemon that runs. */
+/* plimsoll configure: changes period, metrics and sources of a running node daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "node/node.h"
 #include "transport/keyring.h"
 
-#define PATIENCE_NS 10000000000ull
+#define TIMEOUT_NS (10 * SECONDS)
 
 struct options {
 	struct node_change change;
@@ -19,7 +19,7 @@ struct options {
 	const char *keys, *server_key;
 };
 
-/* Which daemon it is: after an upgrade the old one may still run. */
+/* The version of the daemon: after an upgrade, the old one may still run. */
 static void print_daemon(const struct value *v)
 {
 	const struct value *pid = value_get(v, "pid"), *since = value_get(v, "since_us");
@@ -27,16 +27,16 @@ static void print_daemon(const struct value *v)
 	const char *version = value_get_str(v, "version");
 	_cleanup_strbuf_ struct strbuf when = STRBUF_INIT;
 
-	/* one that was built before it knew this */
+	/* an old daemon does not report its version */
 	if (!version || !pid || pid->kind != VALUE_INT || !since || since->kind != VALUE_INT) {
-		printf("daemon   of an older version than " PL_VERSION "; restart it\n");
+		printf("daemon   older than " PL_VERSION "; restart it\n");
 		return;
 	}
 	text_add_time(&when, since->integer, false);
 	printf("daemon   plimsoll %s, process %lld, since %.10s %.8s%s\n", version,
 	       (long long)pid->integer, when.buf, when.len > 19 ? when.buf + 11 : "",
 	       replaced && replaced->kind == VALUE_BOOL && replaced->boolean
-		       ? "; its program was replaced since: restart it"
+		       ? "; its program was replaced; restart it"
 	       : strcmp(version, PL_VERSION) != 0 ? "; this is " PL_VERSION
 						  : "");
 }
@@ -52,7 +52,7 @@ static void print_answer(const struct value *v)
 	if (period && period->kind == VALUE_INT)
 		printf("period   %g s\n", (double)period->integer / 1e3);
 	printf("metrics  %s\n", chosen && *chosen ? chosen : "all");
-	printf("sources  %s\n", names && *names ? names : "by default");
+	printf("sources  %s\n", names && *names ? names : "default");
 	for (size_t i = 0; states && i < value_pairs(states); i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -61,7 +61,7 @@ static void print_answer(const struct value *v)
 	}
 }
 
-/* "collector  away: 12 batches wait, 3 dropped", and what is the matter. */
+/* "collector away; batches: 12 waiting, 3 dropped", and problems. */
 static void print_delivery(const struct value *v)
 {
 	static const char *const keys[] = {"acknowledged", "spooled", "dropped", "refused",
@@ -98,22 +98,22 @@ static int finish(const struct options *o, const struct value *v)
 	if (!good) {
 		const char *error = value_get_str(v, "error");
 
-		log_error("nothing was changed: %s", error ? error : "the node refused");
+		log_error("nothing was changed: %s", error ? error : "the node refused it");
 		return EXIT_FAILED;
 	}
 	if (o->json) {
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+		_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 		j.pretty = true;
 		value_to_json(v, &j, NULL);
-		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+		return json_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	print_answer(v);
 	print_delivery(v);
 	return EXIT_OK;
 }
 
-/* Does the daemon of this socket run? It holds a lock beside it. */
+/* Is the daemon of this socket running? It holds a lock file. */
 static bool is_running(const char *uri)
 {
 	_cleanup_free_ char *path = xasprintf("%s.lock", uri + strlen("ipc://"));
@@ -131,81 +131,74 @@ static int run(struct context *ctx, int argc, char **argv)
 	char host[256] = "localhost";
 
 	(void)gethostname(host, sizeof(host) - 1);
-	if (argc > 1)
-		return usage_error("configure", "configure takes one node");
 	const char *node = argc ? argv[0] : host;
 	if (!o->show && !o->change.period && !o->change.metrics && !o->change.sources)
-		return usage_error("configure", "nothing to change: --period, --metrics, "
-						"--sources, or --show");
+		return usage_error("configure",
+				   "configure: nothing to change; give --period, --metrics, "
+				   "--sources or --show");
 	_cleanup_free_ char *uri = strstr(node, "://")
 					   ? xstrdup(node)
 					   : node_control_address(&ctx->config, node, false, &why);
-	if (!uri || (!strstr(node, "://") && !is_running(uri))) {
-		log_error("no node daemon '%s' runs here%s%s", node, why.len ? ": " : "", why.buf);
-		return EXIT_FAILED;
-	}
+	if (!uri || (!strstr(node, "://") && !is_running(uri)))
+		return fail_with(EXIT_FAILED,
+				 "no node daemon '%s' is running here: %s%s; start it with "
+				 "`plimsoll node`",
+				 node, uri ? "no socket " : "",
+				 uri ? uri + strlen("ipc://") : why.buf);
 	const char *file = o->keys ? o->keys : config_get(&ctx->config, SETTING_NODE_KEYS);
 	bool tcp = !link_is_local(uri) || str_prefix(uri, "tcp://");
 	if (tcp && !*file) {
-		log_error("'%s' needs keys: --keys FILE, as `plimsoll keys` makes it", uri);
+		log_error("'%s' needs --keys FILE; make one with `plimsoll keys`", uri);
 		return EXIT_USAGE;
 	}
 	if (tcp && (keyring_own(&keys, file, &why) < 0 ||
-		    (o->server_key && keyring_server(&keys, o->server_key, &why) < 0))) {
-		log_error("%s", why.buf);
-		return EXIT_FAILED;
-	}
-	/* by default the node's own file, whose owner may configure it */
+		    (o->server_key && keyring_server(&keys, o->server_key, &why) < 0)))
+		return fail_with(EXIT_FAILED, "%s", why.buf);
+	/* by default the key file of the node, whose owner may configure it */
 	const struct link_keys lk = {.secret = keys.secret,
 				     .public = keys.public,
 				     .server = o->server_key ? keys.server : keys.public};
 	v = node_ask(uri, tcp ? &lk : NULL, &o->change, o->timeout_ns, &why);
-	if (!v) {
-		log_error("%s", why.buf);
-		return EXIT_FAILED;
-	}
+	if (!v)
+		return fail_with(EXIT_FAILED, "%s", why.buf);
 	return finish(o, v);
 }
 
+static const struct option_row rows[] = {
+	{OPT_TEXT, 'i', "period", "TIME", "time between samples",
+	 AT(struct options, change.period)},
+	{OPT_TEXT, 'm', "metrics", "LIST", "metrics to send, names or SOURCE.PATTERN; '' for all",
+	 AT(struct options, change.metrics)},
+	{OPT_TEXT, 's', "sources", "LIST",
+	 "sources, NAME[=OPTION][@PERIOD] separated by blanks; '' for the default",
+	 AT(struct options, change.sources)},
+	{OPT_FLAG, 0, "show", NULL, "change nothing, print the current state",
+	 AT(struct options, show)},
+	{OPT_DURATION, 0, "timeout", "TIME", "how long to wait for the answer; default 10s",
+	 AT(struct options, timeout_ns), .min = 1},
+	{OPT_TEXT, 0, "keys", "FILE", "key pair, for a TCP address", AT(struct options, keys)},
+	{OPT_TEXT, 0, "server-key", "KEY", "public key of the node; default: that of --keys",
+	 AT(struct options, server_key)},
+	ROW_JSON(struct options),
+	ROWS_COMMON,
+};
+
 const struct command command_configure = {
 	.name = "configure",
-	.summary = "change what a node daemon samples, while it runs",
-	.arguments = "[NODE]",
+	.summary = "change what a running node daemon samples",
+	.operands = {"NODE", 0, 1},
 	.description =
-		"Sends a request to the daemon `plimsoll node` and prints what is in force then. NODE "
-		"is the name of a node that runs on this host (--name, else the host's), or the "
-		"address of its --control. Either all that is asked for comes into force or, when any "
-		"of it is wrong, nothing: then one line says what, and the exit status is 1.\n\n"
-		"Who may: the user that the daemon runs as, by its socket; over TCP whoever has the "
-		"node's keys, or keys that it was told with --allow. Changes last until the daemon "
-		"ends or reads its configuration again (HUP).",
-	.examples = "plimsoll configure --show\n  what the node of this host does\n"
+		"Sends a request to the daemon `plimsoll node` and prints its new state. NODE is the "
+		"name of a node on this host (--name, else the host name), or its --control address. "
+		"If any part of a request is invalid, nothing is changed, an error says why, and the "
+		"exit status is 1.\n\n"
+		"The user that the daemon runs as may configure it through its socket; over TCP, "
+		"whoever has the keys of the node, or keys given to it with --allow. Changes last "
+		"until the daemon ends or reads its configuration again (SIGHUP).",
+	.examples = "plimsoll configure --show\n  the state of the node on this host\n"
 		    "plimsoll configure --period 1s --metrics 'jobs.*,system.cpu_*'\n"
-		    "  more often, and less of it\n",
-	.options =
-		(const struct option_row[]){
-			{OPT_TEXT, 'i', "period", "TIME", "time between samples",
-			 AT(struct options, change.period)},
-			{OPT_TEXT, 'm', "metrics", "LIST",
-			 "metrics that are sent, names or SOURCE.PATTERN; '' for all",
-			 AT(struct options, change.metrics)},
-			{OPT_TEXT, 's', "sources", "LIST",
-			 "sources, NAME[=OPTION][@PERIOD] with blanks between; '' for the usual",
-			 AT(struct options, change.sources)},
-			{OPT_FLAG, 0, "show", NULL, "change nothing, print what is in force",
-			 AT(struct options, show)},
-			{OPT_DURATION, 0, "timeout", "TIME", "how long to wait for the answer; 10s",
-			 AT(struct options, timeout_ns), .min = 1},
-			{OPT_TEXT, 0, "keys", "FILE", "keys for an address of TCP",
-			 AT(struct options, keys)},
-			{OPT_TEXT, 0, "server-key", "KEY", "public key of the node; that of --keys",
-			 AT(struct options, server_key)},
-			ROW_JSON(struct options),
-			ROW_VERBOSE,
-			ROW_QUIET,
-			ROW_END,
-		},
-	.defaults = &(const struct options){.timeout_ns = PATIENCE_NS},
-	.options_size = sizeof(struct options),
+		    "  sample more often, send fewer metrics\n",
+	OPTIONS(struct options, rows),
+	.defaults = &(const struct options){.timeout_ns = TIMEOUT_NS},
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* plimsoll keys: the files that say who a node or collector is, and who may call it. */
+/* plimsoll keys: manages the key files of nodes and collectors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "cmd/command.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
-#include "core/text/json_writer.h"
 #include "core/text/text.h"
 #include "transport/keyring.h"
+#include "views/listing.h"
 
 struct keys_options {
 	const char *file;
@@ -21,30 +21,28 @@ struct keys_options {
 
 static int show_public(const char *key, const char *file, bool json)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	if (!json) {
 		puts(key);
 		return EXIT_OK;
 	}
-	jsonw_begin_object(&j, NULL);
-	jsonw_str(&j, "public", key);
+	json_begin_object(&j, NULL);
+	json_str(&j, "public", key);
 	if (file)
-		jsonw_str(&j, "file", file);
-	jsonw_end_object(&j);
-	return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+		json_str(&j, "file", file);
+	json_end_object(&j);
+	return json_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Never over a file that is there: whoever has its public key would be locked out. */
+/* Never overwrites a file: whoever trusts its public key would be locked out. */
 static int write_pair(const char *path, const struct strbuf *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd < 0) {
-		log_error("cannot make '%s': %s%s", path, strerror(errno),
-			  errno == EEXIST ? "; remove it first if its keys are to go" : "");
-		return EXIT_FAILED;
-	}
+	if (fd < 0)
+		return fail_with(EXIT_FAILED, "cannot create '%s': %s%s", path, strerror(errno),
+				 errno == EEXIST ? "; remove it first to replace its keys" : "");
 	int r = fs_write_once(fd, text->buf, text->len, 0);
 	if (r == 0)
 		r = fs_sync(fd);
@@ -64,15 +62,13 @@ static int make_new(const struct keys_options *o)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	char public[41], secret[41];
 
-	/* one that would look like an option or a comment on a line is nobody's joy */
+	/* avoid keys that look like an option or a comment */
 	do
-		if (link_make_keys(public, secret, &why) < 0) {
-			log_error("%s", why.buf);
-			return EXIT_FAILED;
-		}
+		if (link_make_keys(public, secret, &why) < 0)
+			return fail_with(EXIT_FAILED, "%s", why.buf);
 	while (public[0] == '-' || public[0] == '#');
 	strbuf_addf(&text,
-		    "# Made by plimsoll keys. The secret is for this machine alone.\n"
+		    "# Made by plimsoll keys. The secret must stay on this machine.\n"
 		    "public = \"%s\"\nsecret = \"%s\"\n",
 		    public, secret);
 	int status = EXIT_OK;
@@ -92,16 +88,14 @@ static int show(const struct keys_options *o, const char *path)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct keyring k = {0};
 
-	if (keyring_server(&k, path, &why) < 0) {
-		log_error("%s", why.buf);
-		return EXIT_FAILED;
-	}
+	if (keyring_server(&k, path, &why) < 0)
+		return fail_with(EXIT_FAILED, "%s", why.buf);
 	int status = show_public(k.server, NULL, o->json);
 	keyring_release(&k);
 	return status;
 }
 
-/* The allow file with one line more. */
+/* Adds a line to the allow file. */
 static int allow(const char *path, const char *key_or_path, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
@@ -114,7 +108,7 @@ static int allow(const char *path, const char *key_or_path, const char *name)
 	for (size_t i = 0; r == 0 && i < k.count; i++)
 		if (!strcmp(k.allowed[i], k.server) && !strcmp(k.names[i], name)) {
 			keyring_release(&k);
-			return EXIT_OK; /* it is there already */
+			return EXIT_OK; /* already there */
 		}
 	if (r == 0) {
 		int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -132,69 +126,39 @@ static int allow(const char *path, const char *key_or_path, const char *name)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static int list_revoked(const struct keys_options *o, const struct keyring *k)
-{
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-
-	if (o->json)
-		jsonw_begin_array(&j, NULL);
-	for (size_t i = 0; i < k->revoked_count; i++) {
-		const struct revoked_key *r = &k->revoked[i];
-
-		if (!o->json) {
-			printf("%s %s %s\n", r->time, r->key, r->name);
-			continue;
-		}
-		jsonw_begin_object(&j, NULL);
-		jsonw_str(&j, "public", r->key);
-		jsonw_str(&j, "node", r->name);
-		jsonw_str(&j, "revoked", r->time);
-		jsonw_end_object(&j);
-	}
-	if (!o->json)
-		return EXIT_OK;
-	jsonw_end_array(&j);
-	return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
-}
+enum { PUBLIC, NODE, REVOKED };
+static const struct listing_column columns[] = {[PUBLIC] = {"public", NULL, 0},
+						[NODE] = {"node", NULL, 0},
+						[REVOKED] = {"revoked", NULL, 0}};
 
 static int list(const struct keys_options *o, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct keyring k = {.apart = true};
-	int status = EXIT_OK;
+	_cleanup_(keyring_release) struct keyring k = {.apart = true};
+	struct listing l;
 
-	if (keyring_allow(&k, path, &why) < 0) {
-		log_error("%s", why.buf);
-		keyring_release(&k);
-		return EXIT_FAILED;
-	}
-	if (o->revoked) {
-		status = list_revoked(o, &k);
-		keyring_release(&k);
-		return status;
-	}
+	if (keyring_allow(&k, path, &why) < 0)
+		return fail_with(EXIT_FAILED, "%s", why.buf);
 	if (o->json)
-		jsonw_begin_array(&j, NULL);
-	for (size_t i = 0; i < k.count; i++) {
+		listing_begin(&l, columns, ARRAY_SIZE(columns), true);
+	for (size_t i = 0; i < (o->revoked ? k.revoked_count : k.count); i++) {
+		const struct revoked_key *r = o->revoked ? &k.revoked[i] : NULL;
+		const char *key = r ? r->key : k.allowed[i], *name = r ? r->name : k.names[i];
+
 		if (!o->json) {
-			printf("%s %s\n", k.allowed[i], k.names[i]);
+			printf("%s%s%s %s\n", r ? r->time : "", r ? " " : "", key, name);
 			continue;
 		}
-		jsonw_begin_object(&j, NULL);
-		jsonw_str(&j, "public", k.allowed[i]);
-		jsonw_str(&j, "node", k.names[i]);
-		jsonw_end_object(&j);
+		listing_row(&l, 0);
+		listing_str(&l, PUBLIC, key);
+		listing_str(&l, NODE, name);
+		if (r)
+			listing_str(&l, REVOKED, r->time);
 	}
-	if (o->json) {
-		jsonw_end_array(&j);
-		status = jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
-	}
-	keyring_release(&k);
-	return status;
+	return o->json && listing_end(&l) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* A line of an allow file that allows this key, or a key for this name? */
+/* Does a line of an allow file allow this key, or any key for this name? */
 static bool is_of(const char *line, size_t n, const char *key, const char *name)
 {
 	_cleanup_free_ char *text = xstrndup(line, n);
@@ -207,7 +171,7 @@ static bool is_of(const char *line, size_t n, const char *key, const char *name)
 	return key ? !strcmp(first, key) : !strcmp(second ? second : "*", name);
 }
 
-/* The text of an allow file with the lines of a key or name made into comments; how many. */
+/* Turns the lines of a key or name into comments; returns how many. */
 static size_t revoke_lines(const char *from, const char *key, const char *name, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf now = STRBUF_INIT;
@@ -231,8 +195,8 @@ static size_t revoke_lines(const char *from, const char *key, const char *name, 
 	return count;
 }
 
-/* What is named is a key, a name as the file has it, or a file with a key. How many lines went, or
- * negative. */
+/* Revokes a key, a name as in the file, or the key in a file. Returns the number of lines, or a
+ * negative errno. */
 static int revoke_in(const char *text, const char *what, struct strbuf *out, struct strbuf *why)
 {
 	struct keyring named = {0};
@@ -251,22 +215,23 @@ static int revoke_in(const char *text, const char *what, struct strbuf *out, str
 	return (int)count;
 }
 
-/* The lines of a key stay in the file as comments: so the collector can say whose it was. */
+/* Lines become comments, so that the collector can still name the node of a revoked key. */
 static int revoke_key(const char *path, const char *what)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT, next = STRBUF_INIT;
 	struct keyring k = {.apart = true};
-	int r = keyring_allow(&k, path, &why); /* a list that is no good is left as it is */
+	int r = keyring_allow(&k, path, &why); /* an invalid list is left alone */
 
 	if (r == 0)
 		r = fs_read(AT_FDCWD, path, FILE_MAX, &text);
 	if (r == 0)
 		r = revoke_in(text.buf, what, &next, &why);
 	if (r == 0) {
-		strbuf_addf(&why,
-			    "'%s' allows nothing to '%s': `plimsoll keys list` shows the keys and "
-			    "names that it has",
-			    path, what);
+		strbuf_addf(
+			&why,
+			"'%s' contains no key or name '%s'; `plimsoll keys list` prints what it "
+			"contains",
+			path, what);
 		r = -ENOENT;
 	}
 	if (r > 0)
@@ -293,9 +258,9 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!strcmp(what, "new") && argc == 1)
 		return make_new(o);
 	if (o->file)
-		return usage_error("keys", "--output is for keys new");
+		return usage_error("keys", "keys: --output applies to `keys new` only");
 	if (o->revoked && strcmp(what, "list") != 0)
-		return usage_error("keys", "--revoked is for keys list");
+		return usage_error("keys", "keys: --revoked applies to `keys list` only");
 	if (!strcmp(what, "revoke") && argc == 3)
 		return revoke_key(argv[1], argv[2]);
 	if (!strcmp(what, "show") && argc == 2)
@@ -306,50 +271,52 @@ static int run(struct context *ctx, int argc, char **argv)
 		const char *name = argc == 4 ? argv[3] : "*";
 
 		if (!is_node_pattern(name))
-			return usage_error("keys", "'%s' is no name of a node", name);
+			return usage_error("keys", "invalid node name '%s'", name);
 		return allow(argv[1], argv[2], name);
 	}
-	return usage_error("keys", "keys takes new, show FILE, list ALLOWED, allow ALLOWED PUBLIC "
-				   "[NAME], or revoke ALLOWED PUBLIC|NAME");
+	return usage_error("keys",
+			   "keys: expected new, show FILE, list ALLOWED, allow ALLOWED PUBLIC "
+			   "[NAME] or revoke ALLOWED PUBLIC|NAME");
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEXT, 'o', "output", "FILE", "of new: write the pair there, and print its public key",
+	{OPT_TEXT, 'o', "output", "FILE",
+	 "with new: write the key pair to FILE and print the public key",
 	 AT(struct keys_options, file)},
-	{OPT_FLAG, 0, "revoked", NULL, "of list: the keys that were revoked, and when",
+	{OPT_FLAG, 0, "revoked", NULL,
+	 "with list: print the revoked keys and when they were revoked",
 	 AT(struct keys_options, revoked)},
 	ROW_JSON(struct keys_options),
-	ROW_VERBOSE,
-	ROW_QUIET,
-	ROW_END,
+	ROWS_COMMON,
 };
 
 const struct command command_keys = {
 	.name = "keys",
-	.summary = "make and list the keys of nodes and collectors",
-	.arguments = "new | show FILE | list ALLOWED | allow ALLOWED PUBLIC [NAME] | "
-		     "revoke ALLOWED PUBLIC|NAME",
+	.summary = "make and manage the keys of nodes and collectors",
+	.operands = {"ACTION", 0, ANY_NUMBER,
+		     .usage = "new | show FILE | list ALLOWED | allow ALLOWED PUBLIC [NAME] | "
+			      "revoke ALLOWED PUBLIC|NAME"},
 	.description =
-		"Nodes and collectors on different machines know each other by pairs of keys: each has a "
-		"file with its own pair, which nobody else may read; a node is told the collector's public "
-		"key, and the collector has a file of the public keys that may call.\n\n"
-		"new makes a pair. With --output it goes into a new file with mode 0600, and the public key "
-		"is printed. show prints the public key of such a file.\n\n"
-		"allow adds a public key (or that of a file) to the file ALLOWED, which is made when it is "
-		"not there. NAME is the node that may send with it, or a shell pattern of several; without "
-		"one it may send for any node, which is for collectors that pass on. A key that is allowed for "
-		"several names, a line each, may send for all of them. list prints what such "
-		"a file allows.\n\n"
-		"revoke takes a key out of such a file, with all its names, or all keys of a name, exactly "
-		"as it is written there. Each line stays as a comment with the time: a collector that "
-		"refuses the key says whose it was, and list --revoked prints them. A collector that runs "
-		"takes the change with HUP (systemctl reload).",
+		"Nodes and collectors on different machines authenticate each other with key pairs. "
+		"Each has a file with its own pair, which nobody else may read; a node also has the "
+		"public key of the collector, and the collector a file of public keys that may "
+		"connect.\n\n"
+		"new makes a key pair. With --output, it is written to a new file with mode 0600 and "
+		"the public key is printed. show prints the public key of such a file.\n\n"
+		"allow adds a public key (or that of a file) to the file ALLOWED, which is created if "
+		"needed. NAME is the node that may send with this key, or a shell pattern; without "
+		"NAME, the key may send for any node, as forwarding collectors need it. A key with "
+		"several names, one line each, may send for all of them. list prints the content of "
+		"such a file.\n\n"
+		"revoke removes a key with all its names, or all keys of a name, exactly as written in "
+		"the file. Each line stays as a comment with the time: a collector that refuses the "
+		"key can name its node, and list --revoked prints it. A running collector reads the "
+		"file again on SIGHUP (systemctl reload).",
 	.examples =
 		"  plimsoll keys new -o /etc/plimsoll/node.key\n"
 		"  plimsoll keys allow /etc/plimsoll/allowed \"$(plimsoll keys show node.key)\" node17\n"
 		"  plimsoll keys list /etc/plimsoll/allowed\n"
 		"  plimsoll keys revoke /etc/plimsoll/allowed node17\n",
-	.options = rows,
-	.options_size = sizeof(struct keys_options),
+	OPTIONS(struct keys_options, rows),
 	.run = run,
 };

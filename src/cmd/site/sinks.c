@@ -1,66 +1,54 @@
-/* plimsoll sinks: the forms that records are written in, and where a collector puts samples. */
+/* plimsoll sinks: the output formats of records, and where a collector can deliver samples. */
 #include "cmd/command.h"
-#include "core/text/json_writer.h"
-#include "core/text/terminal_table.h"
 #include "sinks/sink.h"
+#include "views/listing.h"
 #include "views/rows/row_writer.h"
 
 struct sinks_options {
 	bool json;
 };
 
-static void add(struct jsonw *j, struct terminal_table *t, const char *command, const char *name,
-		const char *target, const char *help)
+enum { COMMAND, NAME, TARGET, SINK, HELP };
+static const struct listing_column columns[] = {
+	[COMMAND] = {"command", "COMMAND", 0},
+	[NAME] = {"name", NULL, 0},
+	[TARGET] = {"target", NULL, 0},
+	[SINK] = {NULL, "SINK", 0},
+	[HELP] = {"help", "MEANING", COLUMN_WRAP},
+};
+
+static void add(struct listing *l, const char *command, const char *name, const char *target,
+		const char *help)
 {
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "command", command);
-	jsonw_str(j, "name", name);
+	listing_row(l, 0);
+	listing_str(l, COMMAND, command);
+	listing_str(l, NAME, name);
 	if (target)
-		jsonw_str(j, "target", target);
-	jsonw_str(j, "help", help);
-	jsonw_end_object(j);
-	terminal_table_row(t, 0);
-	terminal_table_cell(t, 0, command);
-	terminal_table_cellf(t, 1, target ? "%s:%s" : "%s", name, target);
-	terminal_table_cell(t, 2, help);
+		listing_str(l, TARGET, target);
+	listing_strf(l, SINK, "%s%s%s", name, target ? ":" : "", target ? target : "");
+	listing_str(l, HELP, help);
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 {
-	static const struct terminal_table_column columns[] = {
-		{"COMMAND", 0}, {"SINK", 0}, {"MEANING", COLUMN_WRAP}};
 	const struct sinks_options *o = ctx->options;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct terminal_table t;
+	struct listing l;
 
-	(void)argv;
-	if (argc)
-		return usage_error("sinks", "sinks takes no argument");
-	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
-	j.pretty = true;
-	jsonw_begin_array(&j, NULL);
+	listing_begin(&l, columns, ARRAY_SIZE(columns), o->json);
 	for (const struct row_writer *const *s = row_writers; *s; s++)
-		add(&j, &t, "records", (*s)->name, NULL, (*s)->help);
+		add(&l, "records", (*s)->name, NULL, (*s)->help);
 	for (const struct sink *const *f = sinks; *f; f++)
-		add(&j, &t, "collect", (*f)->name, (*f)->target, (*f)->help);
-	jsonw_end_array(&j);
-	if (o->json)
-		jsonw_write(&j, stdout);
-	else
-		terminal_table_print(&t, stdout);
-	terminal_table_release(&t);
-	return EXIT_OK;
+		add(&l, "collect", (*f)->name, (*f)->target, (*f)->help);
+	return listing_end(&l) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static const struct option_row rows[] = {ROW_JSON(struct sinks_options), ROW_END};
 
 const struct command command_sinks = {
 	.name = "sinks",
-	.summary = "list the forms of records, and where a collector can put samples",
-	.arguments = "",
-	.description = "Lists what `plimsoll records --format` takes, and what `plimsoll collect "
-		       "--sink` takes.",
-	.options = rows,
-	.options_size = sizeof(struct sinks_options),
+	.summary = "list the formats of records and the sinks of a collector",
+	.description = "Lists the values of `plimsoll records --format` and of `plimsoll collect "
+		       "--sink`.",
+	OPTIONS(struct sinks_options, rows),
 	.run = run,
 };

@@ -4,8 +4,7 @@
  * (batch.h), after every byte was checked; readings of our own become records on the way out.
  * docs/colmet.md says what differs from colmet, and why.
  */
-#ifndef PL_COMPAT_COLMET_COLMET_H
-#define PL_COMPAT_COLMET_COLMET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,12 +41,12 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
 		struct strbuf *why);
 
 /* The way back: records of a reading whose source is one of the ten backends, as colmet_read() made
- * it. The number of records, 0 when the source is none of them. */
+ * it. The number of records, 0 for any other source. */
 size_t colmet_records_from_reading(const char *host, const char *source,
 				   const struct sample_set *set, int64_t time_us,
 				   void (*take)(void *user, const struct fixed_row *r), void *user);
 
-/* Records of a reading of ours, for --wire colmet and the HDF5 feed: our sources' values under
+/* Records of a reading of ours, for --wire colmet and the HDF5 sink: our sources' values under
  * colmet's names, right where colmet was wrong; what it has no field for is left out. Those of the
  * same host, job, time and backend are gathered: records come with flush. */
 struct row_mapper *colmet_mapper_new(void);
@@ -92,13 +91,11 @@ bool colmet_mapping(const char *source, const struct sample_set *set, int64_t ti
 int colmet_mapping_write(const char *dir, const char *source, const struct sample_set *set,
 			 int64_t time_us, struct strbuf *why);
 
-/* The Rust version's message to its configuration port. Empty texts: not said. -EBADMSG. */
+/* The Rust version's message to its configuration port. Empty: not given. -EBADMSG. */
 struct colmet_configuration {
 	char metrics[1024];
-	double period_s; /* 0: not said */
+	double period_s; /* 0: not given */
 };
 int colmet_read_configuration(const void *p, size_t n, struct colmet_configuration *ret,
 			      struct strbuf *why);
 void colmet_write_configuration(const struct colmet_configuration *c, struct strbuf *out);
-
-#endif

@@ -8,104 +8,26 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/command.h"
 #include "collector/collector.h"
 #include "compat/colmet/colmet.h"
-#include "compat/compat_options.h"
+#include "compat/options/compat_options.h"
 #include "core/text/text.h"
 
 #define BIND_DEFAULT "tcp://0.0.0.0:5556"
 
-enum {
-	OPT_HELP,
-	OPT_VERSION,
-	OPT_VERBOSE,
-	OPT_PERIOD,
-	OPT_BUFFER,
-	OPT_STDOUT,
-	OPT_BIND,
-	OPT_URI,
-	OPT_HWM,
-	OPT_LINGER,
-	OPT_SWAP,
-	OPT_HDF5,
-	OPT_LEVEL,
-	OPT_LIBRARY,
-	OPT_ELASTIC,
-	OPT_PREFIX,
-	OPT_CREDENTIALS,
-	OPT_NO_CHECK,
-	OPT_PEER,
-	OPT_LOG,
-	OPT_SINK,
-};
-
-static const struct old_option rows[] = {
-	{OPT_HELP, 'h', "help", TAKES_NONE, NULL, "show this and exit"},
-	{OPT_VERSION, 0, "version", TAKES_NONE, NULL, "show the version and exit"},
-	{OPT_VERBOSE, 'v', "verbose", TAKES_COUNT, "N", "say more; may be repeated"},
-	{OPT_PERIOD, 's', "sample-period", TAKES_ONE, "SECONDS",
-	 "no effect: messages are taken when they come"},
-	{OPT_BUFFER, 0, "buffer-size", TAKES_ONE, "N", "no effect: any number is taken"},
-	{OPT_STDOUT, 0, "enable-stdout-backend", TAKES_FLAG, NULL, "show records"},
-	{OPT_BIND, 0, "zeromq-bind-uri", TAKES_ONE, "URI", "where nodes send to; " BIND_DEFAULT},
-	{OPT_URI, 0, "zeromq-uri", TAKES_ONE, "URI", "the same; records are shown"},
-	{OPT_HWM, 0, "zeromq-hwm", TAKES_ONE, "N", "messages that may wait, of each node; 1000"},
-	{OPT_LINGER, 0, "zeromq-linger", TAKES_ONE, "MS", "no effect: nothing is sent"},
-	{OPT_SWAP, 0, "zeromq-swap", TAKES_ONE, "N", "no effect: ZeroMQ has it no more"},
-	{OPT_HDF5, 0, "hdf5-filepath", TAKES_ONE, "PATH",
-	 "HDF5 file, or what the names of such files begin with"},
-	{OPT_LEVEL, 0, "hdf5-complevel", TAKES_ONE, "N", "its compression, 0 to 9; 0"},
-	{OPT_LIBRARY, 0, "hdf5-complib", TAKES_ONE, "NAME", "zlib, in place of others, too"},
-	{OPT_ELASTIC, 0, "elastic-host", TAKES_ONE, "URL", "Elasticsearch, http://HOST:9200"},
-	{OPT_PREFIX, 0, "elastic-index-prefix", TAKES_ONE, "TEXT", "of its indices; colmet_"},
-	{OPT_CREDENTIALS, 'P', "http-credentials", TAKES_ONE, "FILE",
-	 "file with user:password for it"},
-	{OPT_NO_CHECK, 0, "no-check-certificates", TAKES_FLAG, NULL,
-	 "do not check that of its server"},
-	{OPT_PEER, 0, "peer", TAKES_ONE, "ADDRESS",
-	 "take messages from this address only; may be repeated"},
-	{OPT_LOG, 0, "log", TAKES_ONE, "DIR",
-	 "where messages are kept until every output has them"},
-	{OPT_SINK, 0, "sink", TAKES_ONE, "KIND:TARGET",
-	 "another output, as of `plimsoll collect`; may be repeated"},
-};
-
 struct colmet_collector {
 	struct context *ctx;
 	struct collect_options o;
-	const char *bind;
-	char *hdf5, *elastic; /* as sinks */
-	bool help, version, done, shown;
-	int level;
+	const char *bind, *hdf5, *elastic;
+	bool shown;
+	int64_t verbosity, level, high_water;
 };
 
-static bool set(void *user, const struct old_option *r, const char *value, bool on);
+static const struct old_program program;
 
-static const struct old_program program = {
-	.name = "colmet-collector", .rows = rows, .count = ARRAY_SIZE(rows), .set = set};
+/* ---- options -------------------------------------------------------------------------------- */
 
-static int print_help(void)
-{
-	old_print_help(
-		&program,
-		"usage: colmet-collector [OPTION...]\n\nTakes what colmet's nodes send and puts "
-		"it into files, servers or on the terminal.\n\noptions:\n");
-	return EXIT_OK;
-}
-
-/* ---- options ----------------------------------------------------------------------------------
- */
-
-static bool set_number(const struct old_option *r, const char *value, uint64_t max, uint64_t *ret)
-{
-	if (parse_u64(value, ret) == 0 && *ret <= max)
-		return true;
-	return old_wrong(&program, "--%s takes a whole number up to %llu, not '%s'", r->name,
-			 (unsigned long long)max, value);
-}
-
-static bool set_seconds(const struct old_option *r, const char *value)
+static bool check_seconds(void *user PL_UNUSED, const struct old_option *r, const char *value)
 {
 	char *end;
 	double v = strtod(value, &end);
@@ -115,7 +37,13 @@ static bool set_seconds(const struct old_option *r, const char *value)
 	return old_wrong(&program, "--%s takes seconds, not '%s'", r->name, value);
 }
 
-static bool set_library(const char *value)
+static bool warn_swap(void *user PL_UNUSED, const struct old_option *r, const char *value PL_UNUSED)
+{
+	log_warn("--%s has no effect: ZeroMQ no longer has it", r->name);
+	return true;
+}
+
+static bool check_library(void *user PL_UNUSED, const struct old_option *r, const char *value)
 {
 	static const char *const others[] = {"lzo", "bzip2", "blosc"};
 
@@ -123,11 +51,11 @@ static bool set_library(const char *value)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (!strcmp(value, others[i])) {
-			log_warn("--hdf5-complib %s: zlib is used, which every reader of HDF5 has",
+			log_warn("--%s %s: zlib is used, which every reader of HDF5 has", r->name,
 				 value);
 			return true;
 		}
-	return old_wrong(&program, "--hdf5-complib takes zlib, lzo, bzip2 or blosc, not '%s'",
+	return old_wrong(&program, "--%s takes zlib, lzo, bzip2 or blosc, not '%s'", r->name,
 			 value);
 }
 
@@ -140,90 +68,76 @@ static bool add_text(const struct old_option *r, const char **list, size_t *coun
 	return true;
 }
 
-static bool set_text(struct colmet_collector *c, const struct old_option *r, const char *value)
+static bool add_peer(void *user, const struct old_option *r, const char *value)
 {
-	switch (r->id) {
-	case OPT_URI:
-		c->shown = true;
-		c->bind = value;
-		return true;
-	case OPT_BIND:
-		c->bind = value;
-		return true;
-	case OPT_HDF5:
-		free(c->hdf5);
-		c->hdf5 = xasprintf("hdf5:%s", value);
-		return true;
-	case OPT_ELASTIC:
-		free(c->elastic);
-		c->elastic = xasprintf("elastic:%s", value);
-		return true;
-	case OPT_PREFIX:
-		c->o.feed.prefix = value;
-		return true;
-	case OPT_CREDENTIALS:
-		c->o.feed.user_file = value;
-		return true;
-	case OPT_LOG:
-		c->o.log = value;
-		return true;
-	case OPT_PEER:
-		return add_text(r, c->o.peers, &c->o.peer_count, COLLECT_PEERS_MAX, value);
-	default:
-		return add_text(r, c->o.sinks, &c->o.sink_count, COLLECT_SINKS_MAX - 3, value);
-	}
+	struct collect_options *o = &((struct colmet_collector *)user)->o;
+
+	return add_text(r, o->peers, &o->peer_count, COLLECT_PEERS_MAX, value);
 }
 
-static bool set(void *user, const struct old_option *r, const char *value, bool on)
+static bool add_sink(void *user, const struct old_option *r, const char *value)
 {
-	struct colmet_collector *c = user;
-	uint64_t n = 0;
+	struct collect_options *o = &((struct colmet_collector *)user)->o;
 
-	switch (r->id) {
-	case OPT_HELP:
-		c->help = c->done = true;
-		return true;
-	case OPT_VERSION:
-		c->version = c->done = true;
-		return true;
-	case OPT_VERBOSE:
-		if (value && !set_number(r, value, 9, &n))
-			return false;
-		c->ctx->verbosity = value ? (int)n : c->ctx->verbosity + 1;
-		return true;
-	case OPT_PERIOD:
-		return set_seconds(r, value);
-	case OPT_BUFFER:
-	case OPT_LINGER:
-		return set_number(r, value, INT64_MAX, &n);
-	case OPT_SWAP:
-		log_warn("--zeromq-swap has no effect: ZeroMQ has it no more");
-		return true;
-	case OPT_HWM:
-		if (!set_number(r, value, 1000000000, &n))
-			return false;
-		c->o.high_water = (int)n;
-		return true;
-	case OPT_LEVEL:
-		if (!set_number(r, value, 9, &n))
-			return false;
-		c->level = (int)n;
-		return true;
-	case OPT_LIBRARY:
-		return set_library(value);
-	case OPT_STDOUT:
-		c->shown = on;
-		return true;
-	case OPT_NO_CHECK:
-		c->o.feed.no_check_certificates = on;
-		return true;
-	default:
-		return set_text(c, r, value);
-	}
+	return add_text(r, o->sinks, &o->sink_count, COLLECT_SINKS_MAX - 3, value);
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+static bool show_records(void *user, const struct old_option *r PL_UNUSED,
+			 const char *value PL_UNUSED)
+{
+	((struct colmet_collector *)user)->shown = true;
+	return true;
+}
+
+#define TEXT(member) TEXT_AT(struct colmet_collector, member)
+#define FLAG(member) FLAG_AT(struct colmet_collector, member)
+#define NUMBER(member, max) NUMBER_AT(struct colmet_collector, member, 0, max)
+
+static const struct old_option rows[] = {
+	ROW_HELP,
+	ROW_VERSION,
+	{'v', "verbose", TAKES_COUNT, "N", "say more; may be repeated", NUMBER(verbosity, 9)},
+	{'s', "sample-period", TAKES_ONE, "SECONDS", "no effect: messages are taken when they come",
+	 .take = check_seconds},
+	{0, "buffer-size", TAKES_ONE, "N", "no effect: any number is taken", .max = INT64_MAX},
+	{0, "enable-stdout-backend", TAKES_FLAG, NULL, "show records", FLAG(shown)},
+	{0, "zeromq-bind-uri", TAKES_ONE, "URI", "where nodes send to; " BIND_DEFAULT, TEXT(bind)},
+	{0, "zeromq-uri", TAKES_ONE, "URI", "the same; records are shown", TEXT(bind),
+	 .take = show_records},
+	{0, "zeromq-hwm", TAKES_ONE, "N", "messages that may wait, of each node; 1000",
+	 NUMBER(high_water, 1000000000)},
+	{0, "zeromq-linger", TAKES_ONE, "MS", "no effect: nothing is sent", .max = INT64_MAX},
+	{0, "zeromq-swap", TAKES_ONE, "N", "no effect: ZeroMQ no longer has it", .take = warn_swap},
+	{0, "hdf5-filepath", TAKES_ONE, "PATH",
+	 "HDF5 file, or what the names of such files begin with", TEXT(hdf5)},
+	{0, "hdf5-complevel", TAKES_ONE, "N", "its compression, 0 to 9; 0", NUMBER(level, 9)},
+	{0, "hdf5-complib", TAKES_ONE, "NAME", "zlib, in place of others, too",
+	 .take = check_library},
+	{0, "elastic-host", TAKES_ONE, "URL", "Elasticsearch, http://HOST:9200", TEXT(elastic)},
+	{0, "elastic-index-prefix", TAKES_ONE, "TEXT", "of its indices; colmet_",
+	 TEXT(o.feed.prefix)},
+	{'P', "http-credentials", TAKES_ONE, "FILE", "file with user:password for it",
+	 TEXT(o.feed.user_file)},
+	{0, "no-check-certificates", TAKES_FLAG, NULL,
+	 "do not verify the certificate of its server", FLAG(o.feed.no_check_certificates)},
+	{0, "peer", TAKES_ONE, "ADDRESS", "take messages from this address only; may be repeated",
+	 .take = add_peer},
+	{0, "log", TAKES_ONE, "DIR", "where messages are kept until every output has them",
+	 TEXT(o.log)},
+	{0, "sink", TAKES_ONE, "KIND:TARGET",
+	 "another output, as of `plimsoll collect`; may be repeated", .take = add_sink},
+};
+
+static const struct old_program program = {
+	.name = "colmet-collector",
+	.rows = rows,
+	.count = ARRAY_SIZE(rows),
+	.about =
+		"usage: colmet-collector [OPTION...]\n\nTakes what colmet's nodes send and puts it into "
+		"files, servers or on the terminal.\n\noptions:\n",
+};
+
+/* ---- running -------------------------------------------------------------------------------- */
 
 /* A log for each address: several collectors may run on a host, as colmet's do. */
 static char *log_directory(const struct colmet_collector *c)
@@ -239,14 +153,14 @@ static char *log_directory(const struct colmet_collector *c)
 	return strbuf_take(&out);
 }
 
-static bool add_sinks(struct colmet_collector *c)
+static bool add_sinks(struct colmet_collector *c, char *hdf5, char *elastic)
 {
 	if (c->shown)
 		c->o.sinks[c->o.sink_count++] = "stdout:text";
 	if (c->hdf5)
-		c->o.sinks[c->o.sink_count++] = c->hdf5;
+		c->o.sinks[c->o.sink_count++] = hdf5;
 	if (c->elastic)
-		c->o.sinks[c->o.sink_count++] = c->elastic;
+		c->o.sinks[c->o.sink_count++] = elastic;
 	if (!c->o.sink_count)
 		return old_wrong(&program,
 				 "at least one output is needed: --enable-stdout-backend, "
@@ -263,16 +177,20 @@ static bool add_sinks(struct colmet_collector *c)
 static int run(struct colmet_collector *c)
 {
 	_cleanup_free_ char *dir = NULL;
+	_cleanup_free_ char *hdf5 = xasprintf("hdf5:%s", c->hdf5 ? c->hdf5 : "");
+	_cleanup_free_ char *elastic = xasprintf("elastic:%s", c->elastic ? c->elastic : "");
 
 	if (!c->bind)
 		c->bind = BIND_DEFAULT;
 	*collect_bind_of(&c->o, SETTING_COLLECT_BIND_COLMET) = c->bind;
-	if (!add_sinks(c))
+	if (!add_sinks(c, hdf5, elastic))
 		return EXIT_USAGE;
 	if (!c->o.log)
 		c->o.log = dir = log_directory(c);
 	c->o.feed.layout = &row_layout_colmet;
-	c->o.feed.level = c->level;
+	c->o.feed.level = (int)c->level;
+	c->o.high_water = (int)c->high_water;
+	c->ctx->verbosity = (int)c->verbosity;
 	if (!c->o.feed.prefix)
 		c->o.feed.prefix = "colmet_";
 	/* as colmet has it: warnings, with one -v what happens, with two everything */
@@ -284,15 +202,10 @@ static int run(struct colmet_collector *c)
 
 static int run_colmet_collector(struct context *ctx, int argc, char **argv)
 {
-	struct colmet_collector c = {.ctx = ctx};
+	struct colmet_collector c = {.ctx = ctx, .verbosity = ctx->verbosity};
+	int status = old_parse(&program, &c, argv + (argc > 0));
 
-	int status = !old_parse(&program, &c, argv + (argc > 0), &c.done) ? EXIT_USAGE
-		     : c.help                                             ? print_help()
-		     : c.version ? (puts("colmet-collector " PL_VERSION " (plimsoll)"), EXIT_OK)
-				 : run(&c);
-	free(c.hdf5);
-	free(c.elastic);
-	return status;
+	return status < 0 ? run(&c) : status;
 }
 
 const struct personality personality_colmet_collector = {

@@ -46,7 +46,7 @@ bool colmet_thermal_zone(const struct entity *e, unsigned *ret)
 	const char *device;
 	size_t size;
 
-	if (e->kind != ENTITY_SENSOR || !entity_fact(e, "device", &device, &size) ||
+	if (e->kind != ENTITY_SENSOR || !entity_metadata(e, "device", &device, &size) ||
 	    size != sizeof(prefix) || memcmp(device, prefix, sizeof(prefix) - 1) != 0)
 		return false;
 	*ret = (unsigned)(device[size - 1] - '0');

@@ -18,8 +18,7 @@ static void forget_records(struct row_mapper *m)
 	for (size_t i = 0; i < m->record_count; i++)
 		free(m->records[i]);
 	m->record_count = 0;
-	if (m->table)
-		memset(m->table, 0, m->table_size * sizeof(*m->table));
+	hash_map_clear(&m->by_key);
 }
 
 void colmet_mapper_free(struct row_mapper *m)
@@ -37,38 +36,31 @@ void colmet_mapper_free(struct row_mapper *m)
 		free(h);
 	}
 	free(m->hosts);
+	hash_map_release(&m->by_name);
 	free(m->touched);
 	free(m->records);
-	free(m->table);
+	hash_map_release(&m->by_key);
 	free(m);
 }
 
-/* ---- hosts and their jobs
- * ------------------------------------------------------------------------
- */
+/* ---- hosts and their jobs ------------------------------------------------------------------- */
 
 struct mapped_host *mapper_host(struct row_mapper *m, const char *name)
 {
-	size_t low = 0, high = m->host_count;
+	uint64_t hash = hash_text(name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strncmp(m->hosts[middle]->name, name, sizeof(m->hosts[0]->name) - 1);
+	for (struct hash_slot *s = hash_map_first(&m->by_name, hash); s;
+	     s = hash_map_next(&m->by_name, s)) {
+		struct mapped_host *h = m->hosts[s->value];
 
-		if (!order)
-			return m->hosts[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+		if (!strncmp(h->name, name, sizeof(h->name) - 1))
+			return h;
 	}
 	struct mapped_host *h = xcalloc(1, sizeof(*h));
 	snprintf(h->name, sizeof(h->name), "%s", name);
+	hash_map_add(&m->by_name, hash, m->host_count);
 	GROW(m->hosts, m->host_count, m->host_cap);
-	memmove(m->hosts + low + 1, m->hosts + low, (m->host_count - low) * sizeof(*m->hosts));
-	m->hosts[low] = h;
-	m->host_count++;
-	return h;
+	return m->hosts[m->host_count++] = h;
 }
 
 struct mapped_list *mapper_list(struct row_mapper *m, struct mapped_host *host, uint64_t time_s)
@@ -107,7 +99,7 @@ void mapper_list_add(struct mapped_list *l, uint64_t job)
 	l->count++;
 }
 
-/* Lists before the last are needed no more. */
+/* Only the last list is still needed. */
 static void forget_lists(struct mapped_host *h)
 {
 	h->touched = false;
@@ -141,67 +133,31 @@ static void write_list(const struct mapped_host *h, uint64_t time_s, char *out)
 	out[n + 1] = 0;
 }
 
-/* ---- records
- * -------------------------------------------------------------------------------------
- */
-
-static uint64_t hash_of(const struct mapped_host *host, uint32_t backend, uint64_t job,
-			uint64_t time_s)
-{
-	uint64_t v = (uint64_t)(uintptr_t)host * 0x9e3779b97f4a7c15ull;
-
-	v = (v ^ job) * 0xbf58476d1ce4e5b9ull;
-	v = (v ^ time_s << 4 ^ backend) * 0x94d049bb133111ebull;
-	return v ^ v >> 31;
-}
-
-static uint32_t *place_in_table(const struct row_mapper *m, const struct mapped_host *host,
-				uint32_t backend, uint64_t job, uint64_t time_s)
-{
-	size_t i = (size_t)hash_of(host, backend, job, time_s) & (m->table_size - 1);
-
-	for (; m->table[i]; i = (i + 1) & (m->table_size - 1)) {
-		const struct gathered *g = m->records[m->table[i] - 1];
-
-		if (g->host == host && g->backend == backend && g->job == job &&
-		    g->time_s == time_s)
-			break;
-	}
-	return &m->table[i];
-}
-
-static void grow_table(struct row_mapper *m)
-{
-	if (2 * (m->record_count + 1) <= m->table_size)
-		return;
-	m->table_size = m->table_size ? m->table_size * 2 : 256;
-	free(m->table);
-	m->table = xcalloc(m->table_size, sizeof(*m->table));
-	for (size_t i = 0; i < m->record_count; i++) {
-		const struct gathered *g = m->records[i];
-
-		*place_in_table(m, g->host, g->backend, g->job, g->time_s) = (uint32_t)i + 1;
-	}
-}
+/* ---- records -------------------------------------------------------------------------------- */
 
 struct gathered *mapper_record(struct row_mapper *m, struct mapped_host *host, uint32_t backend,
 			       uint64_t job, uint64_t time_s)
 {
-	grow_table(m);
-	uint32_t *place = place_in_table(m, host, backend, job, time_s);
+	const uint64_t key[] = {(uintptr_t)host, backend, job, time_s};
+	uint64_t hash = hash_bytes(key, sizeof(key));
 
-	if (*place)
-		return m->records[*place - 1];
+	for (struct hash_slot *s = hash_map_first(&m->by_key, hash); s;
+	     s = hash_map_next(&m->by_key, s)) {
+		struct gathered *g = m->records[s->value];
+
+		if (g->host == host && g->backend == backend && g->job == job &&
+		    g->time_s == time_s)
+			return g;
+	}
 	size_t count = colmet_backends[backend].metric_count;
 	struct gathered *g = xcalloc(1, sizeof(*g) + count * sizeof(g->values[0]));
 	g->host = host;
 	g->backend = backend;
 	g->job = job;
 	g->time_s = time_s;
+	hash_map_add(&m->by_key, hash, m->record_count);
 	GROW(m->records, m->record_count, m->record_cap);
-	m->records[m->record_count++] = g;
-	*place = (uint32_t)m->record_count;
-	return g;
+	return m->records[m->record_count++] = g;
 }
 
 #define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))

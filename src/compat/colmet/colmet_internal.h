@@ -1,6 +1,5 @@
 /* What the files behind colmet.h share; private to colmet_*.c. */
-#ifndef PL_COMPAT_COLMET_COLMET_INTERNAL_H
-#define PL_COMPAT_COLMET_COLMET_INTERNAL_H
+#pragma once
 
 #include "compat/colmet/colmet.h"
 
@@ -18,8 +17,7 @@ bool colmet_host_valid(const char *host, size_t size);
  * for sure. */
 void colmet_close_list(char *text);
 
-/* ---- colmet's numbered counters (colmet_map.c) --------------------------------------------------
- */
+/* ---- colmet's numbered counters (colmet_map.c) ---------------------------------------------- */
 
 /* Zones of RAPL as colmet counts them: package, core and memory of each package. */
 #define COLMET_ZONES 12
@@ -31,13 +29,12 @@ struct colmet_zones {
 	size_t domain_count;
 };
 void colmet_find_zones(const struct sample_set *set, struct colmet_zones *ret);
-/* Number of the thermal zone that an entity is; false: it is none of the first six. */
+/* The number of an entity's thermal zone; false if it is not one of the first six. */
 bool colmet_thermal_zone(const struct entity *e, unsigned *ret);
 /* Places of the metrics that are counter_1 and following; how many. */
 unsigned colmet_find_events(const struct sample_set *set, unsigned places[COLMET_EVENTS]);
 
-/* ---- what a message holds, whatever its dialect: colmet_read.c makes batches of it ------------
- */
+/* ---- what a message holds, whatever its dialect: colmet_read.c makes batches of it ---------- */
 
 /* The values of one job (0: of the node) at one time, of one source. */
 struct colmet_item {
@@ -78,5 +75,3 @@ int colmet_rust_scan(const unsigned char *p, size_t n, struct colmet_items *item
 /* Puts the values of an item that was scanned into the row begun last. */
 void colmet_rust_put(const struct colmet_item *item, enum colmet_dialect dialect,
 		     const unsigned char *end, struct sample_set *set);
-
-#endif

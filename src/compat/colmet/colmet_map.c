@@ -17,7 +17,7 @@ struct rule {
 	const char *less; /* another metric that is in it, and not in the field */
 };
 
-/* By the account of the job's control groups: of all its tasks, those that live and have ended. */
+/* As counted by the job's control groups: all its tasks, living and ended. */
 static const struct rule jobs_rules[] = {
 	{"cpu_usage", "cpu_run_real_total", NULL},
 	{"cpu_usage", "cpu_run_virtual_total", NULL},
@@ -259,7 +259,7 @@ static bool whole_of(const struct inbox *in, size_t row, const struct pair *p, i
 	return true;
 }
 
-/* What is there and what comes, put together. */
+/* Combines the old value and the new one. */
 static int64_t combine(int64_t old, int64_t v, enum metric_agg agg, bool add)
 {
 	int64_t sum;
@@ -335,7 +335,7 @@ static void take_by_fact(const struct inbox *in)
 		const char *text;
 		size_t size;
 
-		if (!entity_fact(entity_at(in->set, i), "job", &text, &size))
+		if (!entity_metadata(entity_at(in->set, i), "job", &text, &size))
 			continue;
 		while (size) {
 			const char *comma = memchr(text, ',', size);
@@ -361,7 +361,7 @@ static void take_by_fact(const struct inbox *in)
 static void put_difference(struct gathered *g, unsigned field, int64_t now, int64_t before)
 {
 	if (now < before)
-		return; /* it began anew: nothing can be said */
+		return; /* the counter was reset */
 	int64_t old = g->present >> field & 1 ? g->values[field].i : 0;
 	g->values[field].i = old + (now - before);
 	g->present |= (uint64_t)1 << field;
@@ -375,7 +375,7 @@ static int64_t range_of(const struct entity *e)
 	int64_t v = 0;
 	size_t size;
 
-	if (!entity_fact(e, "range_uj", &text, &size) || size > 18)
+	if (!entity_metadata(e, "range_uj", &text, &size) || size > 18)
 		return 0;
 	for (size_t i = 0; i < size; i++) {
 		if (text[i] < '0' || text[i] > '9')
@@ -560,6 +560,12 @@ bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, 
 void colmet_mapper_add(struct row_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us)
 {
+	static void (*const takes[])(const struct inbox *in) = {
+		[NODE_ROW] = take_node,     [NODE_SUM] = take_node,
+		[JOB_ROWS] = take_jobs,     [JOB_SUM] = take_by_fact,
+		[ENERGIES] = take_energies, [TEMPERATURES] = take_temperatures,
+		[EVENTS] = take_events,
+	};
 	struct inbox in = {.m = m, .set = set};
 
 	for (size_t i = 0; i < ARRAY_SIZE(maps) && !in.map; i++)
@@ -570,26 +576,7 @@ void colmet_mapper_add(struct row_mapper *m, const char *host, const char *sourc
 	in.time_s = ((uint64_t)time_us + TOLERANCE_US) / US;
 	m->reading++;
 	find_pairs(&in);
-	switch (in.map->way) {
-	case NODE_ROW:
-	case NODE_SUM:
-		take_node(&in);
-		break;
-	case JOB_ROWS:
-		take_jobs(&in);
-		break;
-	case JOB_SUM:
-		take_by_fact(&in);
-		break;
-	case ENERGIES:
-		take_energies(&in);
-		break;
-	case TEMPERATURES:
-		take_temperatures(&in);
-		break;
-	case EVENTS:
-		take_events(&in);
-	}
+	takes[in.map->way](&in);
 	if (in.map->way == JOB_ROWS || in.map->way == EVENTS)
 		note_jobs(&in);
 }

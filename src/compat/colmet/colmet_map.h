@@ -2,10 +2,10 @@
  * The mapper's two halves: what our sources' metrics are called by colmet (colmet_map.c), and the
  * records that gather until they are asked for (colmet_gather.c). Private to these.
  */
-#ifndef PL_COMPAT_COLMET_COLMET_MAP_H
-#define PL_COMPAT_COLMET_COLMET_MAP_H
+#pragma once
 
 #include "compat/colmet/colmet_internal.h"
+#include "core/hash_map.h"
 
 enum colmet_number {
 	TASKSTATS,
@@ -61,14 +61,14 @@ struct mapped_host {
 };
 
 struct row_mapper {
-	struct mapped_host **hosts; /* sorted by name */
+	struct mapped_host **hosts;
 	size_t host_count, host_cap;
+	struct hash_map by_name; /* places in hosts */
 	struct mapped_host **touched;
 	size_t touched_count, touched_cap;
 	struct gathered **records;
 	size_t record_count, record_cap;
-	uint32_t *table; /* places of records plus one, by hash; 0: free */
-	size_t table_size;
+	struct hash_map by_key; /* places in records */
 	uint32_t reading;
 };
 
@@ -79,5 +79,3 @@ struct gathered *mapper_record(struct row_mapper *m, struct mapped_host *host, u
 /* A host's list of jobs at this time; NULL when a later one is there. */
 struct mapped_list *mapper_list(struct row_mapper *m, struct mapped_host *host, uint64_t time_s);
 void mapper_list_add(struct mapped_list *l, uint64_t job);
-
-#endif

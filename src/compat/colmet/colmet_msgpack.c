@@ -8,9 +8,7 @@
 #include "compat/colmet/colmet_internal.h"
 #include "core/text/text.h"
 
-/* ---- values
- * --------------------------------------------------------------------------------------
- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 /* A number of so many bytes, the highest first. */
 static bool big_endian(struct msgpack *m, unsigned bytes, uint64_t *ret)
@@ -218,9 +216,7 @@ void msgpack_add_text(struct strbuf *out, const char *text)
 	strbuf_add(out, text, n);
 }
 
-/* ---- configuration
- * -------------------------------------------------------------------------------
- */
+/* ---- configuration -------------------------------------------------------------------------- */
 
 /* Longer than a day is no period, nor is less than a millisecond. */
 #define PERIOD_MAX 86400.0
@@ -258,7 +254,7 @@ static bool take_period(const struct msgpack_value *v, struct colmet_configurati
 		ret->period_s = v->real;
 	else if (v->type != MSGPACK_TEXT || !parse_period(v->text, v->n, &ret->period_s))
 		return false;
-	/* written so that what is no number is none of it */
+	/* false for NaN */
 	return ret->period_s >= PERIOD_MIN && ret->period_s <= PERIOD_MAX;
 }
 
@@ -288,7 +284,7 @@ int colmet_read_configuration(const void *p, size_t n, struct colmet_configurati
 
 	*ret = (struct colmet_configuration){0};
 	if (!msgpack_map(&m, &pairs)) {
-		strbuf_addstr(why, "a configuration is a map, and this is none");
+		strbuf_addstr(why, "the configuration is not a map");
 		return -EBADMSG;
 	}
 	for (; pairs; pairs--) {
@@ -298,7 +294,8 @@ int colmet_read_configuration(const void *p, size_t n, struct colmet_configurati
 		bool good = false, *seen = NULL;
 
 		if (!msgpack_text(&m, &key, &size) || !msgpack_next(&m, &v)) {
-			strbuf_addstr(why, "the map of a configuration is cut off or has no texts");
+			strbuf_addstr(why,
+				      "the configuration is truncated, or a key is not a string");
 			return -EBADMSG;
 		}
 		if (is_key(key, size, "metrics") || is_key(key, size, "perfhw_metrics")) {
@@ -309,9 +306,9 @@ int colmet_read_configuration(const void *p, size_t n, struct colmet_configurati
 			seen = &has_period;
 		}
 		if (!good || *seen) {
-			strbuf_addstr(why, !seen  ? "a configuration has nothing called '"
-					   : good ? "there are two values of '"
-						  : "there is no valid value of '");
+			strbuf_addstr(why, !seen  ? "unknown key in the configuration: '"
+					   : good ? "the configuration has two values for '"
+						  : "the configuration has no valid value for '");
 			text_add_printable(why, key, size < 64 ? size : 64);
 			strbuf_addch(why, '\'');
 			return -EBADMSG;
@@ -319,7 +316,7 @@ int colmet_read_configuration(const void *p, size_t n, struct colmet_configurati
 		*seen = true;
 	}
 	if (m.p != m.end) {
-		strbuf_addstr(why, "there are bytes behind the map of a configuration");
+		strbuf_addstr(why, "the configuration is followed by other bytes");
 		return -EBADMSG;
 	}
 	return 0;

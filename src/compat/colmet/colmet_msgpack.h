@@ -6,8 +6,7 @@
  * libmsgpackc would build a tree of objects, many times the size of a hostile message, for three
  * fixed shapes; and every collector would have to have it.
  */
-#ifndef PL_COMPAT_COLMET_COLMET_MSGPACK_H
-#define PL_COMPAT_COLMET_COLMET_MSGPACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +28,7 @@ struct msgpack_value {
 	size_t n;         /* elements of an ARRAY, pairs of a MAP: they come next */
 };
 
-/* The next value, or the head of one. False at the end, and where none of these is. */
+/* The next value, or the head of one. False at the end, and for any other type. */
 bool msgpack_next(struct msgpack *m, struct msgpack_value *ret);
 /* The same where only one type makes sense. */
 bool msgpack_int(struct msgpack *m, int64_t *ret);
@@ -41,5 +40,3 @@ void msgpack_add_map(struct strbuf *out, size_t pairs);
 void msgpack_add_array(struct strbuf *out, size_t elements);
 void msgpack_add_int(struct strbuf *out, int64_t value); /* in the shortest form */
 void msgpack_add_text(struct strbuf *out, const char *text);
-
-#endif

@@ -5,21 +5,8 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "compat/colmet/colmet.h"
+#include "compat/colmet/colmet_internal.h"
 #include "sources/counters/events.h"
-
-static const char *const events[] = {
-	"cpu_cycles",        "instructions",     "cache_references",
-	"cache_misses",      "branch_misses",    "branch_instructions",
-	"bus_cycles",        "ref_cpu_cycles",   "cache_l1d",
-	"cache_ll",          "cache_dtlb",       "cache_itlb",
-	"cache_bpu",         "cache_node",       "cache_op_read",
-	"cache_op_prefetch", "cpu_clock",        "cache_result_access",
-	"task_clock",        "page_faults",      "context_switches",
-	"cpu_migrations",    "page_faults_min",  "page_faults_maj",
-	"alignment_faults",  "emulation_faults", "dummy",
-	"bpf_output",
-};
 
 void colmet_names_release(struct colmet_names *n)
 {
@@ -35,12 +22,14 @@ static void add_word(struct strbuf *out, const char *between, const char *name, 
 	strbuf_addf(out, "%s%s%s", out->len ? between : "", name, rest);
 }
 
-/* As colmet spells it; NULL: it is none. */
+/* The event as colmet spells it; NULL if it is not an event. */
 static const char *event_of(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
-		if (event_name_same(events[i], name))
-			return events[i];
+	const struct colmet_rust_table *t = &colmet_rust_tables[COLMET_RUST_PERFHW];
+
+	for (size_t i = 0; i < t->metric_count; i++)
+		if (event_name_same(t->metrics[i].name, name))
+			return t->metrics[i].name;
 	return NULL;
 }
 
@@ -88,12 +77,11 @@ int colmet_names_read(struct colmet_names *ret, const char *list, bool colmets, 
 		if (*word)
 			add_name(ret, word, colmets);
 	if (ret->without.len && !ret->metrics.len && !ret->counters.len && !ret->rust.len) {
-		strbuf_addf(why, "nothing would be sent: nothing here measures %s",
-			    ret->without.buf);
+		strbuf_addf(why, "nothing would be sent: no source measures %s", ret->without.buf);
 		return -EINVAL;
 	}
 	if (ret->without.len)
-		log_warn("nothing here measures %s: left out", ret->without.buf);
+		log_warn("no source measures %s: left out", ret->without.buf);
 	/* events go the same way, where there is one besides that of records */
 	if (ret->rust.len && ret->counters.len)
 		strbuf_addf(&ret->rust, ",%s", ret->counters.buf);

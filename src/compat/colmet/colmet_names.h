@@ -1,6 +1,5 @@
 /* Names of colmet's metrics and events, as its Rust version and its tool have them. */
-#ifndef PL_COMPAT_COLMET_COLMET_NAMES_H
-#define PL_COMPAT_COLMET_COLMET_NAMES_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -23,5 +22,3 @@ int colmet_names_read(struct colmet_names *ret, const char *list, bool colmets, 
 void colmet_names_release(struct colmet_names *n);
 /* The setting node_metrics that they lead to, where it was old. */
 void colmet_names_filter(const struct colmet_names *n, const char *old, struct strbuf *out);
-
-#endif

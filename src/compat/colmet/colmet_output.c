@@ -1,12 +1,17 @@
-/* colmet's records; see colmet_output.h. */
-#include "compat/colmet/colmet_output.h"
-
+/*
+ * colmet's protocol for the node daemon. Samples become colmet's records and are pushed to a colmet
+ * collector, one message per tick. While the collector is away, messages wait in a bounded queue;
+ * when it is full the oldest are dropped and counted. Sampling never waits. The Rust version's
+ * configuration messages are taken, too.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "compat/colmet/colmet.h"
+#include "compat/colmet/colmet_names.h"
 #include "core/clock.h"
 #include "core/crc32c.h"
+#include "node/node_protocol.h"
 #include "transport/link.h"
 
 struct message {
@@ -120,7 +125,7 @@ static void add_named(struct colmet *c, const struct sample_set *set, int64_t ti
  */
 static char **number_jobs(struct sample_set *set)
 {
-	char **kept = NULL;
+	char **old_names = NULL;
 
 	for (size_t i = 0; i < set->entity_count; i++) {
 		struct entity *e = &set->entities[i];
@@ -128,21 +133,21 @@ static char **number_jobs(struct sample_set *set)
 
 		if (e->kind != ENTITY_JOB || row_job_number(e->name, strlen(e->name), &number))
 			continue;
-		kept = kept ? kept : xcalloc(set->entity_count, sizeof(*kept));
-		kept[i] = e->name;
+		old_names = old_names ? old_names : xcalloc(set->entity_count, sizeof(*old_names));
+		old_names[i] = e->name;
 		e->name = xasprintf("%u", crc32c(0, e->name, strlen(e->name)) | 0x80000000u);
 	}
-	return kept;
+	return old_names;
 }
 
-static void name_jobs(struct sample_set *set, char **kept)
+static void name_jobs(struct sample_set *set, char **old_names)
 {
-	for (size_t i = 0; kept && i < set->entity_count; i++)
-		if (kept[i]) {
+	for (size_t i = 0; old_names && i < set->entity_count; i++)
+		if (old_names[i]) {
 			free(set->entities[i].name);
-			set->entities[i].name = kept[i];
+			set->entities[i].name = old_names[i];
 		}
-	free(kept);
+	free(old_names);
 }
 
 static void add_reading(void *user, unsigned source, struct sample_set *set)
@@ -154,11 +159,11 @@ static void add_reading(void *user, unsigned source, struct sample_set *set)
 		add_named(c, set, time_us);
 		return;
 	}
-	char **kept = number_jobs(set);
+	char **old_names = number_jobs(set);
 	colmet_mapper_add(c->mapper, c->node, c->sources[source], set, time_us);
 	if (c->rust)
 		colmet_rust_add(c->rust, c->sources[source], set, time_us);
-	name_jobs(set, kept);
+	name_jobs(set, old_names);
 }
 
 static void add_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
@@ -282,8 +287,8 @@ static bool derives(const struct derived *what, size_t count,
 	return false;
 }
 
-bool colmet_output_leaves(const char *source, const struct sample_metric *list, size_t count,
-			  bool (*keeps)(void *user, const char *name), void *user)
+static bool leaves(const char *source, const struct sample_metric *list, size_t count,
+		   bool (*keeps)(void *user, const char *name), void *user)
 {
 	if (!strcmp(source, "process"))
 		return derives(tasks_of, ARRAY_SIZE(tasks_of), keeps, user) ||
@@ -291,7 +296,7 @@ bool colmet_output_leaves(const char *source, const struct sample_metric *list, 
 	return colmet_mapper_leaves(source, list, count, keeps, user);
 }
 
-void colmet_output_select(const struct sample_output *o, const char *names, bool records)
+static void select_metrics(const struct sample_output *o, const char *names, bool records)
 {
 	struct colmet *c = o->user;
 
@@ -300,7 +305,7 @@ void colmet_output_select(const struct sample_output *o, const char *names, bool
 	c->records = records || !names;
 }
 
-void colmet_output_retry(const struct sample_output *o)
+static void retry(const struct sample_output *o)
 {
 	send_waiting(o->user);
 }
@@ -311,7 +316,7 @@ static void copy_metrics(struct sample_metric *to, const struct derived *from, s
 		to[i] = from[i].metric;
 }
 
-int colmet_output_open(struct sample_output *ret, const struct node_protocol_options *o,
+static int open_output(struct sample_output *ret, const struct node_protocol_options *o,
 		       struct node_protocol_counts *counts, struct strbuf *why)
 {
 	unsigned room = o->high_water ? o->high_water : 1000;
@@ -353,3 +358,61 @@ int colmet_output_open(struct sample_output *ret, const struct node_protocol_opt
 				      .user = c};
 	return 0;
 }
+
+/* ---- configuration -------------------------------------------------------------------------- */
+
+static int read_request(const void *p, size_t n, struct node_protocol_request *ret,
+			struct strbuf *why)
+{
+	struct colmet_configuration said;
+	int r = colmet_read_configuration(p, n, &said, why);
+
+	if (r < 0)
+		return r;
+	_Static_assert(sizeof(said.metrics) == sizeof(ret->metrics), "a list would be cut");
+	memcpy(ret->metrics, said.metrics, sizeof(ret->metrics));
+	if (said.period_s != 0)
+		snprintf(ret->period, sizeof(ret->period), "%lldms",
+			 said.period_s > 0 && said.period_s < 1e6
+				 ? (long long)round_i64(said.period_s * 1000)
+				 : 0);
+	return 0;
+}
+
+static int change(const struct node_settings *s, bool only, const char *list, struct config *next,
+		  const char *origin, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf filter = STRBUF_INIT, words = STRBUF_INIT;
+	struct colmet_names names;
+	int r = colmet_names_read(&names, list, only, why);
+
+	if (r == 0) {
+		colmet_names_filter(&names, s->metrics_text, &filter);
+		config_set(next, SETTING_NODE_METRICS, filter.buf, origin);
+	}
+	/* a node that sends the Rust version's messages goes on with them */
+	if (r == 0 && (names.rust.len || *config_get(next, SETTING_NODE_COLMET_NAMES)))
+		config_set(next, SETTING_NODE_COLMET_NAMES,
+			   names.rust.len ? names.rust.buf : names.counters.buf, origin);
+	if (r == 0 && names.counters.len) {
+		node_count_events(s, names.counters.buf, &words);
+		config_set(next, SETTING_NODE_SOURCES, words.buf, origin);
+	}
+	colmet_names_release(&names);
+	return r;
+}
+
+const struct node_protocol node_protocol_colmet = {
+	.name = "colmet",
+	.example = "tcp://HOST:5556",
+	.named_source = "jobs",
+	.address = SETTING_NODE_COLMET,
+	.control = SETTING_NODE_COLMET_CONFIG,
+	.named_metrics = SETTING_NODE_COLMET_NAMES,
+	.open = open_output,
+	.select = select_metrics,
+	.leaves = leaves,
+	.retry = retry,
+	.read = read_request,
+	.change = change,
+};

@@ -148,7 +148,7 @@ void colmet_close_list(char *text)
 	}
 }
 
-/* The values behind the head: false when a text is none. */
+/* The values behind the head; false if a list of jobs is invalid. */
 static bool unpack_fields(const unsigned char *p, struct fixed_row *r)
 {
 	const struct row_table *b = r->table;
@@ -172,7 +172,7 @@ static bool unpack_fields(const unsigned char *p, struct fixed_row *r)
 		case ROW_F32:
 			bits = (uint32_t)get_le(p, 4);
 			memcpy(&r->values[i].f, &bits, sizeof(bits));
-			/* no comparison is true of what is no number */
+			/* false for NaN */
 			known = r->values[i].f >= -COLMET_FLOAT_MAX &&
 				r->values[i].f <= COLMET_FLOAT_MAX;
 			break;
@@ -201,7 +201,7 @@ int colmet_unpack(const unsigned char **p, const unsigned char *end, struct fixe
 	bool padded = padded_size(at, NAME_SIZE, &n);
 	ret->table = padded ? colmet_backend((const char *)at, n) : NULL;
 	if (!ret->table) {
-		strbuf_addstr(why, "no backend is called '");
+		strbuf_addstr(why, "unknown backend '");
 		text_add_printable(why, (const char *)at, n < 64 ? n : 64);
 		strbuf_addstr(why, n < 64 ? "'" : "...'");
 		return -EBADMSG;
@@ -226,7 +226,7 @@ int colmet_unpack(const unsigned char **p, const unsigned char *end, struct fixe
 		return -EBADMSG;
 	}
 	if (!unpack_fields(at + COLMET_HEAD, ret)) {
-		strbuf_addf(why, "the jobs in a record of %s are no list", ret->table->name);
+		strbuf_addf(why, "the jobs in a record of %s are not a list", ret->table->name);
 		return -EBADMSG;
 	}
 	*p = at + ret->table->record_size;

@@ -1,5 +1,5 @@
 /*
- * Messages of colmet's nodes become batches. First every byte is looked at and what is there is
+ * Messages of colmet's nodes become batches. First every byte is checked and the contents are
  * listed; then the list is put in order, by host, source, time and job; only then values are taken.
  * So a message is taken whole or not at all. Back from readings to records is the other half.
  */
@@ -14,9 +14,7 @@
 #define BATCH_FULL ((size_t)4 << 20)
 #define US 1000000
 
-/* ---- what is in a message
- * ------------------------------------------------------------------------
- */
+/* ---- what is in a message ------------------------------------------------------------------- */
 
 static int scan_python(const unsigned char *p, size_t n, struct colmet_items *items,
 		       struct strbuf *why)
@@ -33,7 +31,7 @@ static int scan_python(const unsigned char *p, size_t n, struct colmet_items *it
 		if (got <= 0)
 			return got;
 		if (items->count >= COLMET_ITEMS_MAX) {
-			strbuf_addstr(why, "there are too many records in it");
+			strbuf_addstr(why, "too many records");
 			return -EBADMSG;
 		}
 		GROW(items->list, items->count, items->cap);
@@ -82,21 +80,19 @@ static int check_items(const struct colmet_items *items, struct strbuf *why)
 
 		hosts += compare_hosts(a, b) != 0;
 		if (b->source < COLMET_RUST_SOURCES && same_reading(a, b) && a->job == b->job) {
-			strbuf_addf(why, "it has two records of %s of job %" PRIu64,
+			strbuf_addf(why, "two records of %s for job %" PRIu64,
 				    colmet_backends[b->source].name, b->job);
 			return -EBADMSG;
 		}
 	}
 	if (hosts > COLMET_HOSTS_MAX) {
-		strbuf_addf(why, "it is of %zu hosts, and a node is one", hosts);
+		strbuf_addf(why, "records of %zu hosts in one message", hosts);
 		return -EBADMSG;
 	}
 	return 0;
 }
 
-/* ---- taking
- * --------------------------------------------------------------------------------------
- */
+/* ---- taking --------------------------------------------------------------------------------- */
 
 /* What becomes of a message: one batcher at a time, its sources made known as they come. */
 struct inbox {
@@ -151,8 +147,8 @@ static void put_record(struct sample_set *set, struct fixed_row *r)
 			sample_put(set, i, r->values[i].i);
 	colmet_close_list(r->involved);
 	if (*r->involved)
-		sample_fact(set, set->rows[set->row_count - 1].entity, "involved_jobs",
-			    r->involved);
+		sample_set_metadata(set, set->rows[set->row_count - 1].entity, "involved_jobs",
+				    r->involved);
 }
 
 /* Adds the items of one reading. */
@@ -230,9 +226,7 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
 	return r < 0 ? r : (int)items.count;
 }
 
-/* ---- back to records
- * -----------------------------------------------------------------------------
- */
+/* ---- back to records ------------------------------------------------------------------------ */
 
 static void record_of_row(const struct sample_set *set, size_t row, const int *fields,
 			  struct fixed_row *r)
@@ -260,7 +254,7 @@ static void record_of_row(const struct sample_set *set, size_t row, const int *f
 		r->absent &= ~((uint64_t)1 << f);
 	}
 	r->involved[0] = 0;
-	if (b->metric_count < b->field_count && entity_fact(e, "involved_jobs", &text, &size) &&
+	if (b->metric_count < b->field_count && entity_metadata(e, "involved_jobs", &text, &size) &&
 	    size <= ROW_JOBS_TEXT) {
 		memcpy(r->involved, text, size);
 		r->involved[size] = 0;

@@ -70,9 +70,8 @@ static void log_bad(struct collector_port *d, const struct strbuf *why)
 	if (d->logged_count == PEERS_LOGGED)
 		return;
 	d->logged[d->logged_count++] = xstrdup(peer.buf);
-	log_warn("a message from %s is none of colmet's and is dropped, and so will others be "
-		 "without a word: %s",
-		 peer.buf, why->buf);
+	log_warn("dropped an invalid message from %s: %s; further ones are not logged", peer.buf,
+		 why->buf);
 }
 
 static void take_message(struct collector_port *d, const struct link_part *parts, size_t count)
@@ -89,7 +88,7 @@ static void take_message(struct collector_port *d, const struct link_part *parts
 			   : -EBADMSG;
 	if (r < 0) {
 		if (!why.len)
-			strbuf_addf(&why, "it has %zu parts", count);
+			strbuf_addf(&why, "the message has %zu parts", count);
 		log_bad(d, &why);
 		return;
 	}
@@ -112,10 +111,9 @@ static bool write_held(struct collector_port *d)
 	d->held_count -= kept;
 	memmove(d->held, d->held + kept, d->held_count * sizeof(*d->held));
 	if (r < 0 && !d->said_full)
-		log_warn("the log cannot be written: %s; messages wait at their nodes",
-			 strerror(-r));
+		log_warn("cannot write to the log: %s; nodes keep their messages", strerror(-r));
 	if (r == 0 && d->said_full)
-		log_warn("the log can be written again");
+		log_warn("writing to the log works again");
 	d->said_full = r < 0;
 	return r == 0;
 }
@@ -127,7 +125,7 @@ static bool port_work(struct collector_port *d)
 	unsigned n = 0;
 	int r = 0;
 
-	link_say_refused(d->link, &d->counts.refused, &d->counts.closed);
+	link_log_refused(d->link, &d->counts.refused, &d->counts.closed);
 	if (d->held_count && !write_held(d))
 		return false;
 	while (n < AT_ONCE && d->held_bytes < HOLD_MAX &&

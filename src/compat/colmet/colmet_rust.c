@@ -26,43 +26,31 @@
 		n, UNIT_BYTES, KIND_GAUGE, AGG_MAX, 0, text \
 	}
 
+/* memory.stat of a group, and again for the group with all below it */
+#define MEMORY(prefix, suffix)                                                              \
+	SIZE(prefix "cache", "cache of files" suffix),                                      \
+		SIZE(prefix "rss", "memory of programs without a file behind it" suffix),   \
+		SIZE(prefix "rss_huge", "the part of it in huge pages" suffix),             \
+		SIZE(prefix "shmem", "shared memory and tmpfs" suffix),                     \
+		SIZE(prefix "mapped_file", "files mapped into programs" suffix),            \
+		SIZE(prefix "dirty", "file data that wait to be written" suffix),           \
+		SIZE(prefix "writeback", "file data being written" suffix),                 \
+		SIZE(prefix "swap", "swap space in use" suffix),                            \
+		COUNT(prefix "pgpgin", "pages charged to the job" suffix),                  \
+		COUNT(prefix "pgpgout", "pages no longer charged to the job" suffix),       \
+		COUNT(prefix "pgfault", "page faults, minor and major" suffix),             \
+		COUNT(prefix "pgmajfault", "page faults that read from a disk" suffix),     \
+		SIZE(prefix "inactive_anon", "memory of programs not used of late" suffix), \
+		SIZE(prefix "active_anon", "memory of programs used of late" suffix),       \
+		SIZE(prefix "inactive_file", "cache not used of late" suffix),              \
+		SIZE(prefix "active_file", "cache used of late" suffix),                    \
+		SIZE(prefix "unevictable", "memory that cannot be reclaimed" suffix)
+
 static const struct sample_metric metrics_of_memory[] = {
-	SIZE("cache", "cache of files"),
-	SIZE("rss", "memory of programs without a file behind it"),
-	SIZE("rss_huge", "the part of it in huge pages"),
-	SIZE("shmem", "shared memory and tmpfs"),
-	SIZE("mapped_file", "files mapped into programs"),
-	SIZE("dirty", "file data that wait to be written"),
-	SIZE("writeback", "file data being written"),
-	SIZE("swap", "swap space in use"),
-	COUNT("pgpgin", "pages charged to the job"),
-	COUNT("pgpgout", "pages no longer charged to the job"),
-	COUNT("pgfault", "page faults, minor and major"),
-	COUNT("pgmajfault", "page faults that read from a disk"),
-	SIZE("inactive_anon", "memory of programs not used of late"),
-	SIZE("active_anon", "memory of programs used of late"),
-	SIZE("inactive_file", "cache not used of late"),
-	SIZE("active_file", "cache used of late"),
-	SIZE("unevictable", "memory that cannot be reclaimed"),
+	MEMORY("", ""),
 	LIMIT("hierarchical_memory_limit", "limit of the job's memory"),
 	LIMIT("hierarchical_memsw_limit", "limit of the job's memory and swap"),
-	SIZE("total_cache", "cache of files, groups below too"),
-	SIZE("total_rss", "memory of programs without a file behind it, groups below too"),
-	SIZE("total_rss_huge", "the part of it in huge pages, groups below too"),
-	SIZE("total_shmem", "shared memory and tmpfs, groups below too"),
-	SIZE("total_mapped_file", "files mapped into programs, groups below too"),
-	SIZE("total_dirty", "file data that wait to be written, groups below too"),
-	SIZE("total_writeback", "file data being written, groups below too"),
-	SIZE("total_swap", "swap space in use, groups below too"),
-	COUNT("total_pgpgin", "pages charged to the job, groups below too"),
-	COUNT("total_pgpgout", "pages no longer charged to the job, groups below too"),
-	COUNT("total_pgfault", "page faults, groups below too"),
-	COUNT("total_pgmajfault", "page faults that read from a disk, groups below too"),
-	SIZE("total_inactive_anon", "memory of programs not used of late, groups below too"),
-	SIZE("total_active_anon", "memory of programs used of late, groups below too"),
-	SIZE("total_inactive_file", "cache not used of late, groups below too"),
-	SIZE("total_active_file", "cache used of late, groups below too"),
-	SIZE("total_unevictable", "memory that cannot be reclaimed, groups below too"),
+	MEMORY("total_", ", groups below too"),
 };
 
 static const struct sample_metric metrics_of_cpu[] = {
@@ -147,9 +135,7 @@ static bool take_id(struct msgpack *m, enum colmet_dialect dialect, int64_t *ret
 	return true;
 }
 
-/* ---- checking
- * ------------------------------------------------------------------------------------
- */
+/* ---- checking ------------------------------------------------------------------------------- */
 
 struct scan {
 	struct msgpack m;
@@ -184,14 +170,14 @@ static bool scan_backend(struct scan *s, struct colmet_item *item)
 	int64_t v;
 
 	if (!msgpack_array(&s->m, &parts) || parts != (s->dialect == COLMET_RUST ? 4 : 3))
-		return fail(s, "the values of a backend are no such list");
+		return fail(s, "the values of a backend are not a list of the expected length");
 	if (s->dialect == COLMET_RUST && (!msgpack_int(&s->m, &v) || v != (int64_t)item->job))
-		return fail(s, "the values of a backend are of another job");
+		return fail(s, "the values of a backend belong to another job");
 	if (!msgpack_text(&s->m, &name, &size) || !source_of(name, size, &source))
-		return fail(s, "a backend is none of memory, cpu, perfhw");
+		return fail(s, "unknown backend: not memory, cpu or perfhw");
 	item->p = s->m.p;
 	if (!msgpack_array(&s->m, &ids))
-		return fail(s, "the ids of metrics are no list");
+		return fail(s, "the metric ids are not a list");
 	for (size_t i = 0; i < ids; i++) {
 		unsigned place;
 
@@ -199,12 +185,12 @@ static bool scan_backend(struct scan *s, struct colmet_item *item)
 			return fail(s, "a metric has an unknown id");
 	}
 	if (!msgpack_array(&s->m, &count) || count != ids)
-		return fail(s, "there are not as many values as ids");
+		return fail(s, "the number of values differs from the number of ids");
 	for (size_t i = 0; i < count; i++)
 		if (!msgpack_int(&s->m, &v))
-			return fail(s, "a value is no whole number");
+			return fail(s, "a value is not an integer");
 	if (s->items->count >= COLMET_ITEMS_MAX)
-		return fail(s, "there are too many values in it");
+		return fail(s, "too many values");
 	item->source = COLMET_RUST_SOURCES + source;
 	GROW(s->items->list, s->items->count, s->items->cap);
 	s->items->list[s->items->count++] = *item;
@@ -219,21 +205,21 @@ static bool scan_job(struct scan *s)
 	int64_t job, ms, version;
 
 	if (!msgpack_int(&s->m, &job) || job < 0)
-		return fail(s, "a job is no number");
+		return fail(s, "a job id is not a number");
 	if (!msgpack_array(&s->m, &parts) || (parts != 3 && parts != 4))
-		return fail(s, "a job is no list of three or four");
+		return fail(s, "a job is not a list of three or four elements");
 	enum colmet_dialect dialect = parts == 4 ? COLMET_RUST : COLMET_RUST_OLD;
 	if (s->dialect && s->dialect != dialect)
-		return fail(s, "its jobs are in different dialects");
+		return fail(s, "jobs in different dialects");
 	s->dialect = dialect;
 	if (!msgpack_text(&s->m, &item.host, &size) || !colmet_host_valid(item.host, size))
 		return fail(s, "a job has no valid host name");
 	if (!msgpack_int(&s->m, &ms) || ms < 0 || ms / 1000 > (int64_t)COLMET_TIME_MAX)
 		return fail(s, "a job has an impossible time");
 	if (dialect == COLMET_RUST && (!msgpack_int(&s->m, &version) || version != 1))
-		return fail(s, "its metrics are of another version than 1");
+		return fail(s, "unsupported version of metrics: not 1");
 	if (!msgpack_array(&s->m, &backends))
-		return fail(s, "the backends of a job are no list");
+		return fail(s, "the backends of a job are not a list");
 	item.host_size = (uint32_t)size;
 	item.job = (uint64_t)job;
 	item.time_us = ms * 1000;
@@ -248,12 +234,12 @@ int colmet_rust_scan(const unsigned char *p, size_t n, struct colmet_items *item
 {
 	struct scan s = {.m = {p, p + n}, .items = items};
 	size_t jobs = 0;
-	bool good = msgpack_map(&s.m, &jobs) || fail(&s, "it is no map of jobs");
+	bool good = msgpack_map(&s.m, &jobs) || fail(&s, "the message is not a map of jobs");
 
 	for (; good && jobs; jobs--)
 		good = scan_job(&s);
 	if (good && s.m.p != s.m.end)
-		good = fail(&s, "there are bytes behind its jobs");
+		good = fail(&s, "the jobs are followed by other bytes");
 	if (!good) {
 		strbuf_addf(why, "%s, before byte %zu", s.wrong, (size_t)(s.m.p - p));
 		return -EBADMSG;
@@ -262,9 +248,7 @@ int colmet_rust_scan(const unsigned char *p, size_t n, struct colmet_items *item
 	return 0;
 }
 
-/* ---- taking
- * --------------------------------------------------------------------------------------
- */
+/* ---- taking --------------------------------------------------------------------------------- */
 
 void colmet_rust_put(const struct colmet_item *item, enum colmet_dialect dialect,
 		     const unsigned char *end, struct sample_set *set)

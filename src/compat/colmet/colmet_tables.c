@@ -2,7 +2,7 @@
  * once as metrics of a reading. */
 #include <string.h>
 
-#include "compat/colmet/colmet.h"
+#include "compat/colmet/colmet_internal.h"
 
 #define BACKEND(symbol, ...) static const struct row_field fields_of_##symbol[] = {
 #define FIELD(label, text, form, bytes) \
@@ -16,13 +16,7 @@
 	}           \
 	;
 #include "compat/colmet/colmet.def"
-#undef BACKEND
 #undef FIELD
-#undef U64
-#undef I64
-#undef U32
-#undef F32
-#undef TEXT
 
 #define BACKEND(symbol, ...) const struct sample_metric colmet_metrics_of_##symbol[] = {
 #define FIELD(label, text, measure, sort, total, factor, phrase) \
@@ -37,15 +31,11 @@
 #define U32 FIELD
 #define F32 FIELD
 #define TEXT(...)
+#define END(symbol) \
+	}           \
+	;
 #include "compat/colmet/colmet.def"
-#undef BACKEND
 #undef FIELD
-#undef U64
-#undef I64
-#undef U32
-#undef F32
-#undef TEXT
-#undef END
 
 /* How large records are: each as a struct without gaps, a member a line of the table. */
 #define MEMBER_OF(line) field_##line
@@ -60,13 +50,6 @@
 	}           \
 	;
 #include "compat/colmet/colmet.def"
-#undef BACKEND
-#undef U64
-#undef I64
-#undef U32
-#undef F32
-#undef TEXT
-#undef END
 
 const struct row_table colmet_backends[] = {
 #define BACKEND(symbol, label, by_job)                           \
@@ -94,3 +77,27 @@ const struct row_table *colmet_backend(const char *name, size_t size)
 			return b;
 	return NULL;
 }
+
+/* ---- the layout that sinks write; see row_layout.h ------------------------------------------- */
+
+/* The Rust version's backends have other fields than the Python one's, and no table. */
+static bool is_of_rust(const char *source)
+{
+	for (size_t i = 0; i < COLMET_RUST_END; i++)
+		if (!strcmp(colmet_rust_tables[i].name, source))
+			return true;
+	return false;
+}
+
+const struct row_layout row_layout_colmet = {
+	.name = "colmet",
+	.tables = colmet_backends,
+	.rows = colmet_records_from_reading,
+	.text = colmet_text,
+	.untabled = is_of_rust,
+	.mapper_new = colmet_mapper_new,
+	.mapper_free = colmet_mapper_free,
+	.mapper_takes = colmet_mapper_takes,
+	.mapper_add = colmet_mapper_add,
+	.mapper_flush = colmet_mapper_flush,
+};

@@ -103,7 +103,7 @@ static void add_number(struct strbuf *out, const struct row_field *f, int64_t v)
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (strcmp(units[i].unit, f->unit) != 0)
 			continue;
-		/* -1 is no amount of bytes: it is colmet's word for none */
+		/* colmet's value for unknown is -1 */
 		add_fraction(out, negative ? size : (unsigned __int128)size * units[i].times,
 			     negative ? 1 : units[i].by, units[i].digits);
 		strbuf_addf(out, " (%s)", units[i].shown);
@@ -166,9 +166,7 @@ void colmet_text(const struct fixed_row *r, struct strbuf *out)
 	strbuf_addstr(out, "}\n");
 }
 
-/* ---- what the counters are
- * -----------------------------------------------------------------------
- */
+/* ---- what the counters are ------------------------------------------------------------------ */
 
 static const char unsupported[] = "counter_not_supported_by_hardware";
 
@@ -206,7 +204,7 @@ static void map_temperature(const struct sample_set *set, struct strbuf *out)
 			unsigned z;
 
 			if (colmet_thermal_zone(&set->entities[i], &z) && z == zone)
-				(void)entity_fact(&set->entities[i], "type", &type, &size);
+				(void)entity_metadata(&set->entities[i], "type", &type, &size);
 		}
 		strbuf_addf(out, "counter_%u, ", zone + 1);
 		if (type) {

@@ -3,7 +3,7 @@
  * loadavg under colmet's names. The source system has most of them under ours, and those of each
  * CPU; this one is for those who look at colmet's tables.
  *
- * What a kernel does not have is left out (colmet dies of it). Steal has no name there, and guest
+ * What a kernel does not have is left out (colmet fails). Steal has no name there, and guest
  * is guest: colmet calls steal guest, and guest guest_nice.
  */
 #include <errno.h>
@@ -56,14 +56,14 @@ static const struct key_metric stat_keys[] = {
 
 /* Times of the line "cpu": user nice system idle iowait irq softirq steal guest guest_nice. */
 enum { CPU_TIMES = 10, CPU_STEAL = 7 };
-/* A time that goes back by less is held: the kernel works idle times out while CPUs sleep. */
+/* A time that falls by less keeps its value: the kernel estimates idle times while CPUs sleep. */
 #define HELD_TICKS 1000
 
 struct procstats {
 	struct cached_file uptime, meminfo, vmstat, stat, loadavg;
 	struct key_metric meminfo_keys[VMSTAT - MEMINFO];
 	uint64_t times[CPU_TIMES];
-	bool told;
+	bool absent_reported;
 };
 
 /* "1647.23 1570.45": whole seconds, as colmet has them. */
@@ -119,7 +119,7 @@ static void put_load(struct sample_set *set, const struct cached_file *k)
 		sample_put(set, LOADAVG_THREADS, (int64_t)v * 1000000);
 }
 
-static void tell_absent(const struct procstats *s, struct sample_set *set)
+static void report_absent(const struct procstats *s, struct sample_set *set)
 {
 	absent_keys(set, "/proc/meminfo", s->meminfo_keys, ARRAY_SIZE(s->meminfo_keys));
 	absent_keys(set, "/proc/vmstat", vmstat_keys, ARRAY_SIZE(vmstat_keys));
@@ -127,7 +127,7 @@ static void tell_absent(const struct procstats *s, struct sample_set *set)
 	for (unsigned m = 0; m < METRICS; m++)
 		if (!put_already(set, m) &&
 		    (m < MEMINFO || (m >= STAT_CPU && m < STAT_INTR) || m >= LOADAVG))
-			sample_absent(set, m, "the kernel does not say it");
+			sample_absent(set, m, "the kernel does not provide it");
 }
 
 static int read_all(void *state, struct sample_set *set)
@@ -147,9 +147,9 @@ static int read_all(void *state, struct sample_set *set)
 	put_times(s, set);
 	put_keys(set, &s->stat, stat_keys, ARRAY_SIZE(stat_keys));
 	put_load(set, &s->loadavg);
-	if (!s->told)
-		tell_absent(s, set);
-	s->told = true;
+	if (!s->absent_reported)
+		report_absent(s, set);
+	s->absent_reported = true;
 	return 0;
 }
 

@@ -1,11 +1,10 @@
 /*
  * Called as `epmt`: EPMT's options before or after the command, its settings.py and environment,
- * its directories, file names and messages. The work is done by the same actions as ever.
+ * its directories, file names and messages. The work is done by the same actions as for `plimsoll`.
  */
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/show/notebook.h"
 #include "compat/epmt/epmt.h"
 #include "core/text/similar.h"
 
@@ -117,8 +116,7 @@ static int no_command(const char *word)
 		}
 	}
 	if (near)
-		log_error("there is no command '%s'; did you mean '%s'? `epmt help` lists them",
-			  word, near);
+		log_error("there is no command '%s'; did you mean '%s'?", word, near);
 	else
 		log_error("there is no command '%s'; `epmt help` lists them", word);
 	return EXIT_USAGE;
@@ -156,7 +154,7 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 		{"gui",
 		 "there is no graphical interface yet; `epmt list` and `epmt dump` show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
-		{"python", "there is no Python inside; scripts of any Python import plimsoll.py "
+		{"python", "Python is not built in; import plimsoll.py "
 			   "from share/plimsoll/python"},
 		{"shell", "there is no Python inside; `plimsoll sql` answers questions"},
 		{"unittest", "`make check` in the source tree runs the tests"},
@@ -229,11 +227,11 @@ static const struct log_words words[] = {
 	{"`plimsoll stop`", "`epmt stop`"},
 	{"`plimsoll submit", "`epmt submit"},
 	{"`plimsoll help ", "`epmt help "},
-	{"--older-than, --keep or --max-size sets one",
+	{"set one with --older-than, --keep or --max-size",
 	 "retire_jobs_ndays in settings.py sets one"},
 	{"neither --db nor PLIMSOLL_DB nor HOME is set",
 	 "neither db_params in settings.py nor EPMT_DB_URL nor HOME is set"},
-	{"another --pidfile lets several share a directory", "`epmt daemon --stop` ends it"},
+	{"daemons that share a directory need different --pidfile", "`epmt daemon --stop` ends it"},
 	{"use a newer plimsoll", "use a newer version"},
 	{"--print writes the notebook", "`plimsoll notebook --print` writes the notebook"},
 	{NULL, NULL},

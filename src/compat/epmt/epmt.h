@@ -1,6 +1,5 @@
 /* Shared by the files of the name `epmt`. */
-#ifndef PL_COMPAT_EPMT_EPMT_H
-#define PL_COMPAT_EPMT_EPMT_H
+#pragma once
 
 #include "cmd/actions.h"
 
@@ -25,7 +24,7 @@ struct epmt_command {
 /* Sorted; ends with one without name. */
 extern const struct epmt_command epmt_commands[];
 
-/* Takes the options; -EINVAL with what is wrong told. */
+/* Parses the options; -EINVAL after an error was logged. */
 int epmt_parse(struct context *ctx, struct epmt *e, int argc, char **argv);
 void epmt_print_usage(FILE *f);
 void epmt_print_command(const struct epmt_command *c, FILE *f);
@@ -35,22 +34,23 @@ char **epmt_shell_words(int argc, char **argv);
 /* settings.py and the environment, into the configuration. */
 int epmt_read_settings(struct context *ctx, const struct epmt *e);
 void epmt_print_settings(const struct context *ctx);
-/* The store that settings.py and EPMT_DB_* name; one that cannot be known is none. */
+/* Chooses the store that settings.py and EPMT_DB_* name; refuses one that cannot be determined. */
 void epmt_choose_store(struct context *ctx, const char *path, const struct value *literals,
 		       const struct value *skipped);
 /* "db_params:..." without the password. */
 void epmt_print_store(const struct context *ctx);
-/* EPMT's default store is lost with the process: the user's own is used, and this says so once. */
+/* EPMT's default store is in memory and lost with the process: warns that the user's own is used.
+ */
 void epmt_say_store(const struct context *ctx);
 
 /* Without a batch id a command means the newest job of the session, or one after that where it
- * begins one and that is over. say: each fact that is missing is told. */
+ * begins one and that is over. say: warn about each missing value. */
 enum epmt_job { EPMT_THIS_JOB, EPMT_NEXT_JOB };
 void epmt_find_job(struct context *ctx, enum epmt_job which, bool say);
-/* Runs before `start` become a job of their own, so that they are not outside of the time of the
- * one that is started. */
+/* Makes a separate job of runs before `start`: they are outside of the time of the job that is
+ * started. */
 void epmt_set_runs_apart(struct context *ctx);
-/* So does a run after `stop`: true where this one is to begin and end its own. */
+/* Does the same for a run after `stop`: true if this run begins and ends its own job. */
 bool epmt_run_apart(struct context *ctx);
 
 /* A line of EPMT's dump: two columns, and a name that fills its own does not run into its value. */
@@ -69,4 +69,3 @@ int epmt_migrate(struct context *ctx, const struct epmt *e);
 int epmt_concat(struct context *ctx, const struct epmt *e);
 int epmt_convert(struct context *ctx, const struct epmt *e);
 int epmt_daemon(struct context *ctx, const struct epmt *e);
-#endif

@@ -94,14 +94,10 @@ static int concat(const struct epmt *e, char **files, size_t n)
 	}
 	qsort(files, n, sizeof(*files), by_name);
 	for (size_t i = 0; i < n; i++)
-		if (strstr(path_base(files[i]), "collated")) {
-			log_error("'%s' is collated already", files[i]);
-			return EXIT_FAILED;
-		}
-	if (!e->output && !(own = output_name(files[0]))) {
-		log_error("no name can be made from '%s'; -o gives one", files[0]);
-		return EXIT_FAILED;
-	}
+		if (strstr(path_base(files[i]), "collated"))
+			return fail_with(EXIT_FAILED, "'%s' is collated already", files[i]);
+	if (!e->output && !(own = output_name(files[0])))
+		return fail_with(EXIT_FAILED, "cannot make a name from '%s'; use -o", files[0]);
 	int r = add_all(e, &c, files, n);
 	if (r == 0)
 		r = write_output(&c, e->output ? e->output : own);
@@ -123,18 +119,14 @@ int epmt_concat(struct context *ctx, const struct epmt *e)
 		log_error("concat needs files or a directory");
 		return EXIT_USAGE;
 	}
-	if (stat(e->words[0], &st) < 0) {
-		log_error("there is no '%s'", e->words[0]);
-		return EXIT_FAILED;
-	}
+	if (stat(e->words[0], &st) < 0)
+		return fail_with(EXIT_FAILED, "there is no '%s'", e->words[0]);
 	if (e->word_count > 1 || !S_ISDIR(st.st_mode))
 		return concat(e, e->words, (size_t)e->word_count);
 	struct dirent **entries = NULL;
 	int n = scandir(e->words[0], &entries, is_csv, NULL);
-	if (n < 0) {
-		log_error("cannot read '%s': %s", e->words[0], strerror(errno));
-		return EXIT_FAILED;
-	}
+	if (n < 0)
+		return fail_with(EXIT_FAILED, "cannot read '%s': %s", e->words[0], strerror(errno));
 	char **files = xcalloc((size_t)n + 1, sizeof(*files));
 	for (int i = 0; i < n; i++) {
 		files[i] = xasprintf("%s/%s", e->words[0], entries[i]->d_name);

@@ -43,6 +43,21 @@ static void free_threads(struct converting *c)
 	c->thread_count = 0;
 }
 
+/* Copies the values that a row does not have from another. */
+static void add_missing(struct row *to, const struct row *from)
+{
+	for (unsigned id = 0; id < METRIC_ID_END; id++) {
+		const struct metric *m = row_has(from, id) ? metric_by_id(id) : NULL;
+
+		if (!m || row_has(to, id))
+			continue;
+		if (m->type == TYPE_TEXT)
+			row_set_text(to, id, from->text[id].buf, from->text[id].len);
+		else
+			row_set(to, id, from->v[id]);
+	}
+}
+
 static int take_thread(void *user, const struct row *thread)
 {
 	struct converting *c = user;
@@ -52,31 +67,9 @@ static int take_thread(void *user, const struct row *thread)
 	GROW(c->threads, c->thread_count, c->thread_cap);
 	struct row *copy = xmalloc(sizeof(*copy));
 	row_init(copy);
-	for (unsigned id = 0; id < METRIC_ID_END; id++) {
-		const struct metric *m = row_has(thread, id) ? metric_by_id(id) : NULL;
-
-		if (m && m->type == TYPE_TEXT)
-			row_set_text(copy, id, thread->text[id].buf, thread->text[id].len);
-		else if (m)
-			row_set(copy, id, thread->v[id]);
-	}
+	add_missing(copy, thread);
 	c->threads[c->thread_count++] = copy;
 	return 0;
-}
-
-/* The writer wants the first thread's own values in the process row. */
-static void use_first_thread(struct row *first, const struct row *process)
-{
-	for (unsigned id = 0; id < METRIC_ID_END; id++) {
-		const struct metric *m = row_has(process, id) ? metric_by_id(id) : NULL;
-
-		if (!m || row_has(first, id))
-			continue;
-		if (m->type == TYPE_TEXT)
-			row_set_text(first, id, process->text[id].buf, process->text[id].len);
-		else
-			row_set(first, id, process->v[id]);
-	}
 }
 
 static bool same_columns(const struct row *a, const struct row *b)
@@ -84,7 +77,7 @@ static bool same_columns(const struct row *a, const struct row *b)
 	return !memcmp(a->present, b->present, sizeof(a->present));
 }
 
-/* The first process of a file: all files of a host have the same columns, or none is converted. */
+/* The first process of a file. All files of a host must have the same columns. */
 static int begin_file(struct converting *c, const char *events)
 {
 	struct host_files *h = c->now;
@@ -116,7 +109,8 @@ static int take_process(void *user, const struct row *process, uint64_t rssmax_s
 
 	(void)rssmax_sum, (void)tids;
 	if (c->thread_count) {
-		use_first_thread(c->threads[0], process);
+		/* the writer wants the first thread's own values in the process row */
+		add_missing(c->threads[0], process);
 		p.process = c->threads[0];
 		p.threads = (const struct row *const *)c->threads + 1;
 		p.thread_count = c->thread_count - 1;
@@ -249,19 +243,17 @@ int epmt_convert(struct context *ctx, const struct epmt *e)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	(void)ctx;
-	if (e->word_count < 1 || e->word_count > 2) {
-		log_error("convert needs an archive, and may have a name for the new one");
-		return EXIT_FAILED;
-	}
+	if (e->word_count < 1 || e->word_count > 2)
+		return fail_with(EXIT_FAILED,
+				 "convert takes an archive, and optionally a name for the new one");
 	const char *from = e->words[0];
 	size_t stem = strlen(from) - (str_suffix(from, ".tgz") ? 4 : 0);
 	_cleanup_free_ char *own = xasprintf("%.*s-tsv.tgz", (int)stem, from);
 	const char *to = e->word_count == 2 ? e->words[1] : own;
 	int r = convert_file(from, to, &why);
-	if (r < 0) {
-		log_error("'%s' is not converted: %s", from, why.len ? why.buf : strerror(-r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return fail_with(EXIT_FAILED, "'%s' is not converted: %s", from,
+				 why.len ? why.buf : strerror(-r));
 	puts(to);
 	return EXIT_OK;
 }

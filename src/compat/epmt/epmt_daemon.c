@@ -83,7 +83,7 @@ static bool parse(struct context *ctx, struct daemon_options *o, bool *ret_start
 		}
 	}
 	if (optind < argc)
-		log_error("daemon: '%s' is one word too many", argv[optind]);
+		log_error("daemon: unexpected argument '%s'", argv[optind]);
 	return optind >= argc;
 }
 
@@ -95,10 +95,8 @@ int epmt_daemon(struct context *ctx, const struct epmt *e)
 	/* the word before the options is the command's name, as getopt wants it */
 	if (e->word_count && !parse(ctx, &o, &start, e->word_count + 1, e->words - 1))
 		return EXIT_FAILED;
-	if (start && o.background && o.stop) {
-		log_error("daemon: --start and --stop exclude each other");
-		return EXIT_FAILED;
-	}
+	if (start && o.background && o.stop)
+		return fail_with(EXIT_FAILED, "daemon: --start and --stop exclude each other");
 	o.status = !start && !o.stop;
 	if (start)
 		epmt_say_store(ctx);

@@ -21,13 +21,11 @@ static bool is_summed(const struct value *all, const char *metric)
 static int add_sums(struct store *s, int64_t job, const struct value *all, struct value *to,
 		    struct strbuf *names)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT metric, sum FROM job_sum WHERE job = $1 ORDER BY metric");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT metric, sum FROM job_sum WHERE job = $1 ORDER BY metric", db_int(job));
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		const char *name = stmt_get_str(st, 0);
 
 		if (!is_summed(all, name))
@@ -41,13 +39,11 @@ static int add_sums(struct store *s, int64_t job, const struct value *all, struc
 static int add_pairs(struct store *s, const char *sql, int64_t job, struct value *all,
 		     const char *name, bool json)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	_cleanup_stmt_ struct stmt *st = store_query(s, sql, db_int(job));
 	struct value *dict = value_new(VALUE_DICT);
-	int r = st ? 0 : -EIO;
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		const char *text = stmt_get_str(st, 1);
 		_cleanup_free_ char *wrapped = xasprintf("[%s]", text);
@@ -67,16 +63,14 @@ static int add_pairs(struct store *s, const char *sql, int64_t job, struct value
 static int add_proc_tags(struct store *s, int64_t job, struct value *to)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT tags FROM job_proc_tags WHERE job = $1");
+		store_query(s, "SELECT tags FROM job_proc_tags WHERE job = $1", db_int(job));
 	_cleanup_value_ struct value *sorted = value_new(VALUE_DICT);
 	struct value *list = value_new(VALUE_LIST);
-	int r = st ? 0 : -EIO;
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		struct value *tags = tags_parse(stmt_get_str(st, 0), NULL);
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+		_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 		value_sort(tags);
 		value_to_json(tags, &j, NULL);
@@ -98,19 +92,19 @@ static struct value *time_or_none(struct stmt *st, int column, const char *zone)
 					: jobmeta_local_time(stmt_get_int(st, column), zone);
 }
 
-static int add_facts(struct store *s, int64_t job, const char *zone, struct value *all)
+static int add_metadata(struct store *s, int64_t job, const char *zone, struct value *all)
 {
 	static const char *const names[] = {"jobid",    "jobname",    "user",      "exitcode",
 					    "duration", "cpu_time",   "start",     "end",
 					    "submit",   "created_at", "updated_at"};
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT jobid, jobname, username, exitcode, duration_us, cpu_us, start_us, "
-		   "end_us, submit_us, ingested_us, ingested_us FROM job WHERE no = $1");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s,
+		"SELECT jobid, jobname, username, exitcode, duration_us, cpu_us, start_us, "
+		"end_us, submit_us, ingested_us, ingested_us FROM job WHERE no = $1",
+		db_int(job));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
 	int r = stmt_step(st);
+
 	for (int i = 0; r == 1 && i < (int)ARRAY_SIZE(names); i++) {
 		struct value *v = stmt_is_null(st, i) ? value_new(VALUE_NONE)
 				  : i < 3             ? value_str(stmt_get_str(st, i))
@@ -125,12 +119,10 @@ static int add_facts(struct store *s, int64_t job, const char *zone, struct valu
 static int add_counts(struct store *s, int64_t job, struct value *to)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT num_procs, num_threads FROM job WHERE no = $1");
+		store_query(s, "SELECT num_procs, num_threads FROM job WHERE no = $1", db_int(job));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
 	int r = stmt_step(st);
+
 	if (r == 1) {
 		value_set(to, "num_procs", value_int(stmt_get_int(st, 0)));
 		value_set(to, "num_threads", value_int(stmt_get_int(st, 1)));
@@ -138,22 +130,15 @@ static int add_counts(struct store *s, int64_t job, struct value *to)
 	return r < 0 ? r : 0;
 }
 
-/* The metadata as they were submitted; an empty dict where there are none. */
+/* The metadata as submitted; an empty dict if there is none. */
 static int read_meta(struct store *s, int64_t job, struct value **ret)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	size_t n;
+	int r = jobmeta_load(s, job, ret, &why);
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	int r = stmt_step(st);
-	const char *json = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
-	if (!json || value_from_json(json, n, ret, &why) < 0)
+	if (r <= 0)
 		*ret = value_new(VALUE_DICT);
-	return r < 0 ? r : 0;
+	return r < 0 && !why.len ? r : 0;
 }
 
 static struct value *dict_of(const struct value *meta, const char *epmt, const char *ours)
@@ -202,9 +187,9 @@ int epmt_models(struct store *s, struct value **ret)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT json FROM model ORDER BY name");
 	_cleanup_value_ struct value *list = value_new(VALUE_LIST);
-	int r = st ? 0 : -EIO;
+	int r;
 
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		struct value *model = NULL;
 		size_t n = 0;
@@ -219,7 +204,7 @@ int epmt_models(struct store *s, struct value **ret)
 	return 0;
 }
 
-/* The models that a job is part of, by name; not there where it is part of none. */
+/* The names of the models that a job is part of; no key if there are none. */
 static int add_models(struct store *s, struct value *all)
 {
 	_cleanup_value_ struct value *models = NULL, *names = value_new(VALUE_LIST);
@@ -249,7 +234,7 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 	_cleanup_free_ char *zone = r < 0 ? NULL : jobmeta_zone(meta);
 
 	if (r == 0)
-		r = add_facts(s, job, zone, all);
+		r = add_metadata(s, job, zone, all);
 	if (r == 0)
 		r = add_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key", job,
 			      all, "tags", false);
@@ -495,16 +480,13 @@ static const char *const thread_columns[] = {
 
 static int add_thread_events(struct store *s, int64_t process, int64_t thread, struct value *to)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT event, value FROM events WHERE process = $1 AND thread = $2 ORDER BY "
-		   "event");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s,
+		"SELECT event, value FROM events WHERE process = $1 AND thread = $2 ORDER BY event",
+		db_int(process), db_int(thread));
+	int r;
 
-	if (st) {
-		stmt_int(st, 1, process);
-		stmt_int(st, 2, thread);
-	}
-	while (st && (r = stmt_step(st)) == 1)
+	while ((r = stmt_step(st)) == 1)
 		value_set(to, stmt_get_str(st, 0), value_int(stmt_get_int(st, 1)));
 	return r < 0 ? r : 0;
 }
@@ -526,8 +508,8 @@ static int read_threads(struct store *s, int64_t process, const char *from, stru
 	sql_int(&q, process);
 	sql_add(&q, !strcmp(from, "threads") ? " ORDER BY n" : "");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	int r = st ? 0 : -EIO;
-	while (st && r >= 0 && (r = stmt_step(st)) == 1) {
+	int r = 0;
+	while (r >= 0 && (r = stmt_step(st)) == 1) {
 		struct value *row = value_new(VALUE_DICT);
 
 		for (int i = 0; i < columns; i++)

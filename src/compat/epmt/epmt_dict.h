@@ -1,10 +1,9 @@
 /* Jobs and processes of the store as EPMT has them: dicts with its keys. */
-#ifndef PL_COMPAT_EPMT_EPMT_DICT_H
-#define PL_COMPAT_EPMT_EPMT_DICT_H
+#pragma once
 
 #include "store/query.h"
 
-/* A job with its sums among its keys, or in a dict of their own. store_error() has the sentence. */
+/* A job, with its sums among its keys or in a separate dict. store_error() has the reason. */
 int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret);
 
 /* The reference models of the store, one dict each. */
@@ -28,5 +27,3 @@ void epmt_processes_end(struct epmt_processes *p);
 
 /* The threads of a process, one dict each; -ENOENT when there is no such process. */
 int epmt_thread_dicts(struct store *s, int64_t process, struct value *list);
-
-#endif

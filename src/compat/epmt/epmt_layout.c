@@ -3,10 +3,17 @@
  * runs and job_metadata afterwards, papiex's files made when it ends, and our own below .plimsoll/.
  * Its metadata had three generations of keys.
  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "compat/epmt/epmt_archive.h"
+#include "compat/epmt/papiex/collate.h"
 #include "compat/epmt/pickle/pickle.h"
+#include "core/files/fs.h"
+#include "core/log.h"
+#include "core/text/text.h"
 #include "jobs/job_directory.h"
 #include "jobs/metadata.h"
 #include "jobs/tags.h"
@@ -34,7 +41,7 @@ const struct metadata_format metadata_format_pickle = {
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
-static struct value *start(const struct config *c, const struct job_facts *f,
+static struct value *start(const struct config *c, const struct job_description *f,
 			   struct value *environment)
 {
 	struct value *meta = value_new(VALUE_DICT);
@@ -117,6 +124,123 @@ static const char *zone(const struct value *environment)
 	return zone && *zone ? zone : "US/Eastern";
 }
 
+/* ---- the archive that EPMT's `stage` makes of a job: papiex's TSV files if there are any, else
+ * all CSV files collated into one, and the metadata
+ * ----------------------------------------------------- */
+
+struct packing {
+	struct job_archive *a;
+	struct collation csv;
+	char *host; /* of the collated file */
+	int count;  /* of files */
+};
+
+/* Puts a file aside that EPMT's reader would reject, and annotates the job. */
+static int put_aside(const struct job_archive *a, const char *name, const char *reason)
+{
+	_cleanup_free_ char *dest = config_path(a->config, SETTING_ERROR_DEST);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, ignored = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped;
+
+	if (a->strict) {
+		log_error("'%s/%s': %s", a->job->path, name, reason);
+		return -EBADMSG;
+	}
+	int r = fs_read(a->job->fd, name, STRBUF_MAX / 2, &text);
+	_cleanup_close_ int dir = r == 0 ? open(dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	_cleanup_free_ char *like = xasprintf("%s.error", name), *got = NULL;
+	_cleanup_free_ char *aside = xasprintf(".%s.%d.new", name, (int)getpid());
+	if (r == 0)
+		r = dir < 0 ? -errno : fs_replace_durable(dir, aside, text.buf, text.len, 0600);
+	if (r == 0)
+		r = fs_move_numbered(dir, aside, dir, like, &got);
+	if (r < 0) {
+		log_error("cannot put '%s' aside in '%s': %s", name, dest, strerror(-r));
+		return r;
+	}
+	_cleanup_free_ char *to = xasprintf("%s/%s", dest, got);
+	log_warn("'%s/%s' is left out, see '%s': %s", a->job->path, name, to, reason);
+	if (job_directory_read_meta(a->job, &meta, &stopped, &ignored) == 0) {
+		value_set(meta_annotations(meta), "epmt_stage_error", value_str(reason));
+		r = job_directory_write_meta(a->job, meta, stopped);
+	}
+	return r;
+}
+
+static int collate(struct packing *p, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+
+	int r = fs_read(p->a->job->fd, name, STRBUF_MAX / 2, &text);
+	if (r < 0)
+		return r;
+	if (!p->host)
+		p->host = papiex_host_of(name);
+	r = collation_add(&p->csv, text.buf, text.len, &why);
+	return r < 0 ? put_aside(p->a, name, why.buf) : 0;
+}
+
+typedef int (*pack_file)(struct packing *p, const char *name);
+
+/* Visible regular files of the job directory with a suffix, in the order of names. */
+static int for_files(struct packing *p, const char *suffix, pack_file f)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(p->a->job->fd, ".", &list, NULL, alphasort), r = 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = list[i]->d_name;
+
+		if (r == 0 && name[0] != '.' && str_suffix(name, suffix))
+			r = f(p, name);
+		free(list[i]);
+	}
+	free(list);
+	return n < 0 ? -errno : r;
+}
+
+static int add_as_is(struct packing *p, const char *name)
+{
+	return p->a->add_file(p->a, name);
+}
+
+static int count_file(struct packing *p, const char *name)
+{
+	(void)name;
+	p->count++;
+	return 0;
+}
+
+static int add_papiex(struct packing *p)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	int r = for_files(p, ".tsv", count_file);
+	if (r < 0 || p->count)
+		return r < 0 ? r : for_files(p, ".tsv", add_as_is);
+	if (p->a->apart)
+		return for_files(p, ".csv", add_as_is);
+	r = for_files(p, ".csv", collate);
+	if (r < 0 || !p->csv.header.len)
+		return r;
+	_cleanup_free_ char *name =
+		xasprintf("%s-collated-papiex-%s-0.csv", p->host, p->a->job->id);
+	collation_write(&p->csv, &text);
+	return p->a->add_text(p->a, name, &text);
+}
+
+/* EPMT reads the metadata first: they are written last, since put_aside() may change them. */
+static int pack(struct job_archive *a)
+{
+	struct packing p = {.a = a, .csv = COLLATION_INIT};
+
+	int r = add_papiex(&p);
+	collation_release(&p.csv);
+	free(p.host);
+	return r < 0 ? r : a->add_file(a, a->job->layout->metadata);
+}
+
 const struct job_layout job_layout_epmt = {
 	.name = "epmt",
 	.format = &metadata_format_pickle,
@@ -149,7 +273,7 @@ const struct job_layout job_layout_epmt = {
 	.batch_in_environment = true,
 	.start = start,
 	.stop = stop,
-	.pack = epmt_pack,
+	.pack = pack,
 	.tags = job_tags,
 	.zone = zone,
 };

@@ -49,10 +49,8 @@ static int take_jobs(struct listing *l, const char *value)
 	}
 	if (*value != '[')
 		return 0;
-	if (py_literal(value, strlen(value), &list) < 0) {
-		log_error("jobs wants ids with commas between, not '%s'", value);
-		return -EINVAL;
-	}
+	if (py_literal(value, strlen(value), &list) < 0)
+		return fail_with(-EINVAL, "jobs takes comma-separated ids, not '%s'", value);
 	for (size_t i = 0; i < list->list.count; i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -65,19 +63,15 @@ static int take_jobs(struct listing *l, const char *value)
 /* A moment may be named by a job or a process: as long as that ran. 1: it was. */
 static int take_interval(struct listing *l, const char *value, bool processes)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		l->store, processes ? "SELECT start, \"end\" FROM processes WHERE id = $1"
-				    : "SELECT start_us, end_us FROM job WHERE jobid = $1");
-	int64_t id;
+	int64_t id = 0;
 
 	if (processes && parse_i64(value, &id) < 0)
 		return 0;
-	if (!st)
-		return -EIO;
-	if (processes)
-		stmt_int(st, 1, id);
-	else
-		stmt_str(st, 1, value);
+	_cleanup_stmt_ struct stmt *st =
+		store_query(l->store,
+			    processes ? "SELECT start, \"end\" FROM processes WHERE id = $1"
+				      : "SELECT start_us, end_us FROM job WHERE jobid = $1",
+			    processes ? db_int(id) : db_str(value));
 	int r = stmt_step(st);
 	if (r == 1 && !stmt_is_null(st, 0)) {
 		l->filter.has_when = true;
@@ -129,23 +123,9 @@ static void print_python(const struct value *v)
 	puts(text.buf);
 }
 
-/* One item after the other of a list that may be long. */
-static void print_item(const struct value *v, bool first)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	value_to_python(v, &text, true);
-	printf("%s%s", first ? "[" : ", ", text.buf);
-}
-
-static void end_items(bool any)
-{
-	puts(any ? "]" : "[]");
-}
-
-/* Dicts as a table whose columns are the keys of all, as pandas shows a frame, without leaving out
+/* Dicts as a table whose columns are the keys of all, as pandas shows them, without leaving out
  * any. */
-static int print_frame(const struct value *rows)
+static int print_table(const struct value *rows)
 {
 	_cleanup_value_ struct value *keys = value_new(VALUE_DICT);
 	struct stream_table g;
@@ -180,20 +160,45 @@ static int print_frame(const struct value *rows)
 	return stream_table_end(&g);
 }
 
+/* A list that may be long: printed item by item, or kept for a table. */
+struct items {
+	struct value *rows; /* of the table; NULL: print */
+	bool any;
+};
+
+static void put_item(struct items *out, const struct value *v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (out->rows) {
+		value_append(out->rows, value_ref((struct value *)v));
+	} else {
+		value_to_python(v, &text, true);
+		printf("%s%s", out->any ? ", " : "[", text.buf);
+	}
+	out->any = true;
+}
+
+static int end_items(struct items *out)
+{
+	if (out->rows)
+		return print_table(out->rows);
+	puts(out->any ? "]" : "[]");
+	return 0;
+}
+
 /* ---- jobs ----------------------------------------------------------------------------------- */
 
 static int list_jobs(struct listing *l)
 {
 	enum filter_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
-	bool any = false;
+	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
 	struct job_query jq;
 	int r;
 
-	if (l->filter.order && !job_order_known(l->filter.order)) {
-		log_error("order: jobs have no column '%s'", l->filter.order);
-		return -EINVAL;
-	}
+	if (l->filter.order && !job_order_known(l->filter.order))
+		return fail_with(-EINVAL, "order: jobs have no column '%s'", l->filter.order);
 	r = job_query_begin(&jq, l->store, "j.jobid, j.jobname, j.no", &l->filter);
 	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
 		_cleanup_value_ struct value *v = NULL;
@@ -203,18 +208,11 @@ static int list_jobs(struct listing *l)
 		else
 			r = epmt_job_dict(l->store, stmt_get_int(jq.st, 2), l->filter.separate_sums,
 					  &v);
-		if (r >= 0 && format == FORMAT_PANDAS)
-			value_append(rows, value_ref(v));
-		else if (r >= 0)
-			print_item(v, !any);
-		any = true;
+		if (r >= 0)
+			put_item(&out, v);
 	}
 	job_query_end(&jq);
-	if (r == 0 && format == FORMAT_PANDAS)
-		return print_frame(rows);
-	if (r == 0)
-		end_items(any);
-	return r;
+	return r == 0 ? end_items(&out) : r;
 }
 
 /* ---- processes and threads ------------------------------------------------------------------ */
@@ -223,8 +221,8 @@ static int list_processes(struct listing *l)
 {
 	enum filter_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
+	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
 	struct epmt_processes p;
-	bool any = false;
 	int r = epmt_processes_begin(&p, l->store, &l->filter);
 
 	while (r >= 0 && (r = epmt_processes_next(&p)) == 1) {
@@ -234,22 +232,15 @@ static int list_processes(struct listing *l)
 			v = value_int(epmt_process_id(&p));
 		else
 			r = epmt_process_dict(&p, &v);
-		if (r >= 0 && format == FORMAT_PANDAS)
-			value_append(rows, value_ref(v));
-		else if (r >= 0)
-			print_item(v, !any);
-		any = true;
+		if (r >= 0)
+			put_item(&out, v);
 	}
 	epmt_processes_end(&p);
-	if (r == 0 && !any) {
+	if (r == 0 && !out.any) {
 		log_info("there are no such processes");
 		return -ENOENT;
 	}
-	if (r == 0 && format == FORMAT_PANDAS)
-		return print_frame(rows);
-	if (r == 0)
-		end_items(any);
-	return r;
+	return r == 0 ? end_items(&out) : r;
 }
 
 static int list_threads(struct listing *l)
@@ -257,23 +248,21 @@ static int list_threads(struct listing *l)
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
 	int r = 0;
 
-	if (!l->id_count) {
-		log_error("list thread_metrics needs process ids, as `epmt list procs fmt=terse` "
-			  "prints them");
-		return -EINVAL;
-	}
+	if (!l->id_count)
+		return fail_with(
+			-EINVAL,
+			"list thread_metrics needs process ids, as `epmt list procs fmt=terse` "
+			"prints them");
 	for (size_t i = 0; i < l->id_count && r == 0; i++) {
 		int64_t id;
 
-		if (parse_i64(l->ids[i], &id) < 0) {
-			log_error("'%s' is no process id", l->ids[i]);
-			return -EINVAL;
-		}
+		if (parse_i64(l->ids[i], &id) < 0)
+			return fail_with(-EINVAL, "invalid process id '%s'", l->ids[i]);
 		r = epmt_thread_dicts(l->store, id, rows);
 		if (r == -ENOENT)
 			log_error("there is no process %s", l->ids[i]);
 	}
-	return r < 0 ? r : print_frame(rows);
+	return r < 0 ? r : print_table(rows);
 }
 
 /* ---- tags of processes ---------------------------------------------------------------------- */
@@ -319,10 +308,11 @@ static int list_proc_tags(struct listing *l)
 		stmt_prepare(l->store, "SELECT jobid, tags FROM job_proc_tags ORDER BY job, tags");
 	_cleanup_value_ struct value *sorted = value_new(VALUE_DICT);
 	_cleanup_value_ struct value *folded = value_new(VALUE_DICT);
-	int r = st ? 0 : -EIO;
+	struct items out = {0};
+	int r;
 
-	while (st && (r = stmt_step(st)) == 1) {
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	while ((r = stmt_step(st)) == 1) {
+		_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 		if (!wanted(l, stmt_get_str(st, 0)) ||
 		    !filter_matches_tags(&l->filter, stmt_get_str(st, 1)))
@@ -346,9 +336,8 @@ static int list_proc_tags(struct listing *l)
 		return 0;
 	}
 	for (size_t i = 0; i < value_pairs(sorted); i++)
-		print_item(value_at(sorted, i), i == 0);
-	end_items(value_pairs(sorted) > 0);
-	return 0;
+		put_item(&out, value_at(sorted, i));
+	return end_items(&out);
 }
 
 /* Those without any analysis; analyses=... asks for others, as EPMT's get_unanalyzed_jobs() does.
@@ -360,7 +349,7 @@ static int list_unanalysed(struct listing *l)
 	return list_jobs(l);
 }
 
-/* A job is queryable once it is there, so that none of those that are named can be one. */
+/* Jobs are processed when they are stored: no stored job is unprocessed. */
 static int list_unprocessed(struct listing *l)
 {
 	if (l->id_count) {
@@ -375,14 +364,11 @@ static int list_unprocessed(struct listing *l)
 static int list_models(struct listing *l)
 {
 	_cleanup_value_ struct value *models = NULL;
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	int r = epmt_models(l->store, &models);
 
-	if (r < 0)
-		return r;
-	value_to_python(models, &out, true);
-	puts(out.buf);
-	return 0;
+	if (r == 0)
+		print_python(models);
+	return r;
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */
@@ -402,7 +388,7 @@ static const struct {
 	{"refmodels", 0, list_models},
 };
 
-/* What is listed: the first word, or jobs where that is none of them. */
+/* The first word selects what is listed; the default is jobs. */
 static size_t find_row(const struct epmt *e, int *ret_skip)
 {
 	for (size_t i = 0; e->word_count && i < ARRAY_SIZE(rows); i++)
@@ -414,7 +400,7 @@ static size_t find_row(const struct epmt *e, int *ret_skip)
 	return 0;
 }
 
-/* Jobs that are named and not there are told, as EPMT does not. */
+/* Reports named jobs that do not exist; EPMT does not. */
 static int check_ids(struct listing *l)
 {
 	int error = 0;
@@ -430,10 +416,8 @@ int epmt_list(struct context *ctx, const struct epmt *e)
 	_cleanup_listing_ struct listing l = {.filter.limit = NO_LIMIT};
 	int skip, r = 0;
 
-	if (e->word_count && !strcmp(e->words[0], "op_metrics")) {
-		log_error("list op_metrics: this version has no analysis");
-		return EXIT_FAILED;
-	}
+	if (e->word_count && !strcmp(e->words[0], "op_metrics"))
+		return fail_with(EXIT_FAILED, "list op_metrics: this version has no analysis");
 	size_t row = find_row(e, &skip);
 	use_zone();
 	if (open_store(ctx, STORE_READ, &l.store) < 0)
@@ -465,10 +449,8 @@ static int dump_stored(struct context *ctx, const char *jobid, const char *key)
 	if (job < 0)
 		return -ENOENT;
 	r = epmt_job_dict(s, job, false, &all);
-	if (r < 0) {
-		log_error("%s", store_error(s));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "%s", store_error(s));
 	const struct value *only = key ? value_get(all, key) : NULL;
 	if (key && !only) {
 		_cleanup_strbuf_ struct strbuf keys = STRBUF_INIT;

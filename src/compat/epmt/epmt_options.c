@@ -133,7 +133,7 @@ static int take_value(struct context *ctx, struct epmt *e, const struct option_o
 	case 'p':
 		e->workers = cpus > 0 ? (uint64_t)cpus : 1;
 		if (value && (parse_u64(value, &e->workers) < 0 || !e->workers))
-			return bad(e, "--num-cpus wants a number, not '%s'", value);
+			return bad(e, "--num-cpus takes a number, not '%s'", value);
 		return 0;
 	default: /* -v and -d */
 		ctx->verbosity++;
@@ -228,7 +228,7 @@ int epmt_parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 		const char *arg = argv[i];
 		bool end = !strcmp(arg, "--");
 
-		/* the rest is another program's, or has letters of its own */
+		/* the rest belongs to another program, or to the command's own parser */
 		if (seen && ((running && (end || arg[0] != '-')) || (notebook && end) ||
 			     (daemon && strcmp(arg, "-h") != 0 && strcmp(arg, "--help") != 0))) {
 			e->words = argv + i + (end && !daemon);

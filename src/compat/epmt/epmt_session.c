@@ -3,7 +3,7 @@
  * one session may run several, one after the other: 4711, 4711.2, 4711.3.
  *
  * A `run` that no `start` came before has a directory and no metadata. What it recorded is outside
- * of the time of a job that is started later under the same id, so it becomes a job of its own.
+ * of the time of a job that is started later under the same id, so it becomes a separate job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +19,21 @@
 
 enum state { ABSENT, WITHOUT_START, STARTED, STOPPED };
 
-static enum state state_of(struct context *ctx, const char *id, struct jobdir *j)
+static enum state state_of(struct context *ctx, const char *id, struct job_directory *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped = false;
 
-	if (jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why) < 0)
+	if (job_directory_open(j, &ctx->config, job_layout(ctx), id, false, &why) < 0)
 		return ABSENT;
-	int r = jobdir_read_meta(j, &meta, &stopped, &why);
+	int r = job_directory_read_meta(j, &meta, &stopped, &why);
 	return r == -ENOENT ? WITHOUT_START : stopped ? STOPPED : STARTED;
 }
 
 static enum state state_by_id(struct context *ctx, const char *id)
 {
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 
 	return state_of(ctx, id, &j);
 }
@@ -96,7 +96,7 @@ void epmt_find_job(struct context *ctx, enum epmt_job which, bool say)
 	if (!is_set("JOB_SCRIPTNAME"))
 		say_script();
 	if (!is_set("JOB_USER")) {
-		_cleanup_free_ char *user = user_facts();
+		_cleanup_free_ char *user = effective_user();
 
 		log_warn("JOB_USER unset: Using username %s as JOB_USER", user);
 	}
@@ -124,10 +124,10 @@ static int64_t time_of(const struct value *run, const char *key)
 }
 
 /* Metadata of what the runs recorded, from what they wrote down themselves. */
-static struct value *metadata_of_runs(struct context *ctx, const struct jobdir *j, const char *id,
-				      const struct value *runs)
+static struct value *metadata_of_runs(struct context *ctx, const struct job_directory *j,
+				      const char *id, const struct value *runs)
 {
-	_cleanup_free_ char *user = user_facts();
+	_cleanup_free_ char *user = effective_user();
 	int64_t begin = INT64_MAX, end = 0;
 
 	for (size_t i = 0; i < runs->list.count; i++) {
@@ -135,20 +135,20 @@ static struct value *metadata_of_runs(struct context *ctx, const struct jobdir *
 		int64_t from = time_of(run, "start_us"), to = time_of(run, "end_us");
 
 		if (!to) /* it was killed */
-			to = jobdir_last_written_us(j);
+			to = job_directory_last_written_us(j);
 		begin = from < begin ? from : begin;
 		end = to > end ? to : end;
 	}
-	struct job_facts f = {id, id, user, NULL, begin};
-	struct value *meta =
-		job_layout_epmt.start(&ctx->config, &f, environment_facts(&ctx->config, environ));
+	struct job_description f = {id, id, user, NULL, begin};
+	struct value *meta = job_layout_epmt.start(&ctx->config, &f,
+						   environment_metadata(&ctx->config, environ));
 	job_layout_epmt.stop(meta, &ctx->config, end, runs_exitcode(runs), NULL,
-			     environment_facts(&ctx->config, environ));
+			     environment_metadata(&ctx->config, environ));
 	return meta;
 }
 
 /* The job's directory gets its name last: until then it is without metadata under the old one. */
-static int rename_job(const struct jobdir *j, const char *id, const struct value *meta)
+static int rename_job(const struct job_directory *j, const char *id, const struct value *meta)
 {
 	_cleanup_free_ char *parent =
 		xstrndup(j->path, strlen(j->path) - strlen(path_base(j->path)));
@@ -156,17 +156,17 @@ static int rename_job(const struct jobdir *j, const char *id, const struct value
 
 	if (renameat2(AT_FDCWD, j->path, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
 		return -errno;
-	return jobdir_write_meta(j, meta, true);
+	return job_directory_write_meta(j, meta, true);
 }
 
 void epmt_set_runs_apart(struct context *ctx)
 {
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	_cleanup_free_ char *id = job_identify(ctx, NULL);
 
-	if (!id || state_of(ctx, id, &j) != WITHOUT_START || !jobdir_all_ended(&j))
+	if (!id || state_of(ctx, id, &j) != WITHOUT_START || !job_directory_all_ended(&j))
 		return;
-	_cleanup_value_ struct value *runs = jobdir_runs(&j);
+	_cleanup_value_ struct value *runs = job_directory_runs(&j);
 	_cleanup_free_ char *apart = free_id(ctx, id);
 	_cleanup_value_ struct value *meta = metadata_of_runs(ctx, &j, apart, runs);
 	int r = rename_job(&j, apart, meta);
@@ -189,7 +189,7 @@ bool epmt_run_apart(struct context *ctx)
 	if (!id || state_by_id(ctx, id) != STOPPED)
 		return false;
 	_cleanup_free_ char *apart = free_id(ctx, id);
-	log_warn("job %s was stopped already: this run is job %s of its own", id, apart);
+	log_warn("job %s was stopped already: this run becomes job %s", id, apart);
 	config_set(&ctx->config, SETTING_JOB, apart, "a job of its own");
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
  * Called as `epmt`: settings.py and the EPMT_* variables. Every key of EPMT's settings is a row of
- * one of two tables here: those that work, and those that do not, with what to use instead.
+ * one of two tables here: keys that work, and keys without effect, with what to use instead.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static const struct {
 	{"error_dest", SETTING_ERROR_DEST, "/tmp"},
 };
 
-/* Where a settings.py may be: never the current directory, which may be anybody's. */
+/* Looks for settings.py; never in the current directory, which other users may write to. */
 static char *settings_path(void)
 {
 	const char *named = getenv("EPMT_SETTINGS"), *home = getenv("HOME");
@@ -221,7 +221,7 @@ static const struct {
 	{"epmt_settings_kind", "", NULL},
 	{"ingest_remove_on_success", "True", "`daemon --keep`"},
 	{"input_pattern", "*-papiex*.[ct]sv",
-	 "nothing: files are told by the names HOST-papiex*.csv and .tsv"},
+	 "nothing: files are recognised by their names, HOST-papiex*.csv and .tsv"},
 	{"input_pattern", "*-papiex-[0-9]*-[0-9]*.csv", NULL},
 	{"install_prefix", NULL, "nothing: the library beside this program is preloaded"},
 	{"lazy_compute_process_tree", "", NULL},
@@ -239,7 +239,7 @@ static const struct {
 	{"univariate_classifiers", NULL, "nothing yet: this version has no analysis"},
 };
 
-/* Is what the file says what happens anyway? */
+/* Is the value in the file what this version does anyway? */
 static bool is_harmless(const char *name, const struct value *v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -337,10 +337,9 @@ int epmt_read_settings(struct context *ctx, const struct epmt *e)
 	int r = path ? fs_read(AT_FDCWD, path, SETTINGS_FILE_MAX, &text) : 0;
 	if (r == 0)
 		r = settings_py_read(text.buf, text.len, &literals, &skipped, &why);
-	if (r < 0) {
-		log_error("cannot read settings '%s': %s", path, why.len ? why.buf : strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "cannot read settings '%s': %s", path,
+				 why.len ? why.buf : strerror(-r));
 	set_known(ctx, path, literals, skipped);
 	epmt_choose_store(ctx, path, literals, skipped);
 	merge_events(ctx, literals);

@@ -194,22 +194,20 @@ int epmt_drop(struct context *ctx, const struct epmt *e)
 int epmt_dbsize(struct context *ctx, const struct epmt *e)
 {
 	_cleanup_store_ struct store *s = NULL;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	int64_t bytes = 0;
 
 	(void)e;
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (s->engine->size(s, &bytes) < 0) {
-		log_error("%s", store_error(s));
-		return EXIT_FAILED;
-	}
-	jsonw_begin_object(&j, NULL);
-	jsonw_begin_object(&j, "database");
-	jsonw_i64(&j, s->where, bytes);
-	jsonw_end_object(&j);
-	jsonw_end_object(&j);
-	return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	if (s->engine->size(s, &bytes) < 0)
+		return fail_with(EXIT_FAILED, "%s", store_error(s));
+	json_begin_object(&j, NULL);
+	json_begin_object(&j, "database");
+	json_i64(&j, s->where, bytes);
+	json_end_object(&j);
+	json_end_object(&j);
+	return json_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 int epmt_schema(struct context *ctx, const struct epmt *e)

@@ -2,42 +2,13 @@
  * The columns of papiex's files, in papiex's order. Header only: the program and libpapiex.so write
  * the same ones.
  */
-#ifndef PL_COMPAT_EPMT_PAPIEX_COLUMNS_H
-#define PL_COMPAT_EPMT_PAPIEX_COLUMNS_H
+#pragma once
 
-#include "core/metrics/metric.h"
+#include "core/metrics/metric_lists.h"
 
 /* The metric columns of both formats. */
-static const unsigned char papiex_numbers[] = {
-	METRIC_USERTIME,
-	METRIC_SYSTEMTIME,
-	METRIC_RSSMAX,
-	METRIC_MINFLT,
-	METRIC_MAJFLT,
-	METRIC_INBLOCK,
-	METRIC_OUTBLOCK,
-	METRIC_VOL_CTXSW,
-	METRIC_INVOL_CTXSW,
-	METRIC_CMINFLT,
-	METRIC_CMAJFLT,
-	METRIC_CUTIME,
-	METRIC_CSTIME,
-	METRIC_NUM_THREADS,
-	METRIC_STARTTIME,
-	METRIC_PROCESSOR,
-	METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME,
-	METRIC_RCHAR,
-	METRIC_WCHAR,
-	METRIC_SYSCR,
-	METRIC_SYSCW,
-	METRIC_READ_BYTES,
-	METRIC_WRITE_BYTES,
-	METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU,
-	METRIC_TIME_WAITING,
-	METRIC_TIMESLICES,
-};
+static const unsigned char papiex_numbers[] = {METRICS_RUSAGE, METRICS_CHILDREN, METRIC_STARTTIME,
+					       METRICS_PROC};
 
 /* What CSV has in front of them; the first 14 are empty in the rows of further threads. */
 static const unsigned char papiex_csv_front[] = {
@@ -51,5 +22,3 @@ static const unsigned char papiex_csv_front[] = {
 /* What a control character, in the order of the first, becomes behind a backslash. */
 #define PAPIEX_CONTROLS "\a\b\f\n\r\t\v"
 #define PAPIEX_LETTERS "abfnrtv"
-
-#endif

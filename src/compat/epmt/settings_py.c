@@ -7,7 +7,7 @@
 
 #define TARGETS_MAX 16
 
-/* ---- names that are no more what was read --------------------------------------------------- */
+/* ---- names whose value is no longer known --------------------------------------------------- */
 
 /* The name that decides where everything goes: whatever may set it unseen is a reason to stop. */
 static const char decisive[] = "db_params";
@@ -424,7 +424,7 @@ int settings_py_read(const char *text, size_t n, struct value **settings, struct
 		}
 		s.nesting = 0;
 		if (skip_statement(&s, *settings, *skipped) < 0) {
-			strbuf_addf(why, "line %d: a text without end", s.line);
+			strbuf_addf(why, "line %d: a string is not terminated", s.line);
 			return -EBADMSG;
 		}
 	}

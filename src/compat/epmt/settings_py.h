@@ -4,8 +4,7 @@
  * is no literal are reported, so that nobody takes a default for what the file says. What may set
  * db_params unseen ("from x import *", exec(), globals()) makes it one of those.
  */
-#ifndef PL_COMPAT_EPMT_SETTINGS_PY_H
-#define PL_COMPAT_EPMT_SETTINGS_PY_H
+#pragma once
 
 #include "core/value.h"
 
@@ -17,5 +16,3 @@
  * by this and belong to the caller. -EBADMSG with the line for text that no Python would take. */
 int settings_py_read(const char *text, size_t n, struct value **settings, struct value **skipped,
 		     struct strbuf *why);
-
-#endif

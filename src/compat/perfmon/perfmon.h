@@ -1,6 +1,5 @@
 /* Shared by the files of the name `perfmon`. */
-#ifndef PL_COMPAT_PERFMON_PERFMON_H
-#define PL_COMPAT_PERFMON_PERFMON_H
+#pragma once
 
 #include "cmd/command.h"
 #include "compat/perfmon/perfmon_files.h"
@@ -11,7 +10,7 @@ struct perfmon {
 	const char *save_dir, *prefix, *launcher;
 	const char *system, *partition, *env, *name;
 	uint64_t interval_s, checkpoint_s;
-	bool report, exports, verbose, help, version, done;
+	bool report, exports, verbose;
 	bool formats[6]; /* of exports, as perfmon_formats */
 };
 
@@ -43,8 +42,7 @@ int perfmon_export(const struct perfmon *p, int data, const char *dir, const cha
  * the caller. */
 char *perfmon_expand(const char *path);
 
-/* ---- .ipc-<job id> ----------------------------------------------------------------------------
- */
+/* ---- .ipc-<job id> -------------------------------------------------------------------------- */
 
 /* Makes the file with the word INPROGRESS unless it is there. One that says FINISHED since before
  * this process was started is of an earlier run, and begins anew. 0 or a negative errno. */
@@ -52,10 +50,7 @@ int perfmon_ipc_begin(const char *path);
 /* Removes it, when it is such a file. */
 void perfmon_ipc_end(const char *path);
 
-/* ---- configs/<host>_run_config.yml ------------------------------------------------------------
- */
+/* ---- configs/<host>_run_config.yml ---------------------------------------------------------- */
 
 /* One level of mappings and lists as YAML. */
 void perfmon_yaml(const struct value *dict, struct strbuf *out);
-
-#endif

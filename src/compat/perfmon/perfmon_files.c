@@ -1,5 +1,5 @@
 /* perfmon's JSON files; see perfmon_files.h. One host after the other is read and written, so that
- * memory is that of one host's curves. */
+ * memory is that of one host's series. */
 #include "compat/perfmon/perfmon_files.h"
 
 #include <errno.h>
@@ -12,11 +12,10 @@
 #include "core/files/fs.h"
 #include "core/text/text.h"
 
-/* ---- a file that grows while it is written ------------------------------------------------------
- */
+/* ---- a file that grows while it is written -------------------------------------------------- */
 
 struct output {
-	struct jsonw j;
+	struct json_writer j;
 	const char *name;
 	char *aside;
 	int dir, fd;
@@ -28,21 +27,10 @@ struct output {
 
 static void output_flush(struct output *o, size_t keep)
 {
-	const char *p = o->j.out.buf;
-	size_t n = o->j.out.len;
-
-	if (n < keep)
+	if (o->j.out.len < keep)
 		return;
-	while (n && !o->error) {
-		ssize_t w = write(o->fd, p, n);
-
-		if (w < 0 && errno != EINTR)
-			o->error = -errno;
-		if (w > 0) {
-			p += w;
-			n -= (size_t)w;
-		}
-	}
+	if (!o->error)
+		o->error = fs_write_all(o->fd, o->j.out.buf, o->j.out.len);
 	strbuf_reset(&o->j.out);
 }
 
@@ -50,7 +38,7 @@ static void output_open(struct output *o, int dir, const char *name)
 {
 	struct stat old;
 
-	*o = (struct output){.j = JSONW_INIT, .name = name, .dir = dir, .fd = -1};
+	*o = (struct output){.j = JSON_WRITER_INIT, .name = name, .dir = dir, .fd = -1};
 	o->j.pretty = true;
 	o->aside = xasprintf(".%s.%d", name, (int)getpid());
 	o->host_names = value_new(VALUE_LIST);
@@ -60,7 +48,7 @@ static void output_open(struct output *o, int dir, const char *name)
 		o->error = -errno;
 	else if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0)
 		fs_keep_rights(o->fd, &old);
-	jsonw_begin_object(&o->j, NULL);
+	json_begin_object(&o->j, NULL);
 }
 
 /* keep: put in place of the old one. */
@@ -68,7 +56,7 @@ static int output_close(struct output *o, bool keep, struct strbuf *why)
 {
 	if (keep) {
 		value_to_json(o->host_names, &o->j, "host_names");
-		jsonw_end_object(&o->j);
+		json_end_object(&o->j);
 		strbuf_addch(&o->j.out, '\n');
 		output_flush(o, 0);
 	}
@@ -81,61 +69,48 @@ static int output_close(struct output *o, bool keep, struct strbuf *why)
 		(void)unlinkat(o->dir, o->aside, 0);
 	if (keep && o->error)
 		strbuf_addf(why, "cannot write '%s': %s\n", o->name, strerror(-o->error));
-	jsonw_release(&o->j);
+	json_release(&o->j);
 	value_free(o->host_names);
 	free(o->aside);
 	return keep ? o->error : 0;
 }
 
 /* Arrays stand on one line. */
-static void begin_array(struct jsonw *j, const char *key)
+static void begin_array(struct json_writer *j, const char *key)
 {
-	jsonw_begin_array(j, key);
+	json_begin_array(j, key);
 	j->pretty = false;
 }
 
-static void end_array(struct jsonw *j)
+static void end_array(struct json_writer *j)
 {
-	jsonw_end_array(j);
+	json_end_array(j);
 	j->pretty = true;
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 /*
  * The sum of one key's columns at each tick: whole numbers of the same fraction (milliseconds,
- * hundredths of a percent) as long as they are, so that no digits come up that nobody has measured.
+ * hundredths of a percent) as long as they are, so that no digits appear that were not measured.
  */
-struct curve {
+struct key_sum {
 	const struct perfmon_key *key;
-	double *value;
-	int64_t *integer, by; /* value = integer / by, where exact */
-	bool *present;
+	struct {
+		double value;
+		int64_t integer; /* value = integer / by, where exact */
+		bool present;
+	} * at;
+	int64_t by;
 	bool exact, any;
 };
 
-static void curve_release(struct curve *c)
+static void sum_add(struct key_sum *c, const struct perfmon_column *column,
+		    const struct perfmon_series *s, const struct perfmon_ticks *t, bool first)
 {
-	free(c->value);
-	free(c->integer);
-	free(c->present);
-}
+	struct perfmon_point *points = xcalloc(t->count + 1, sizeof(*points));
 
-static void curve_init(struct curve *c, const struct perfmon_key *key, size_t n)
-{
-	*c = (struct curve){.key = key, .exact = true, .by = 1};
-	c->value = xcalloc(n + 1, sizeof(*c->value));
-	c->integer = xcalloc(n + 1, sizeof(*c->integer));
-	c->present = xcalloc(n + 1, sizeof(*c->present));
-}
-
-static void curve_add(struct curve *c, const struct perfmon_column *column,
-		      const struct perfmon_series *s, const struct perfmon_ticks *t, bool first)
-{
-	struct perfmon_point *at = xcalloc(t->count + 1, sizeof(*at));
-
-	perfmon_column_at(column, s, t, at);
+	perfmon_column_at(column, s, t, points);
 	if (first)
 		c->by = column->by;
 	c->exact = c->exact && c->by == column->by;
@@ -143,42 +118,44 @@ static void curve_add(struct curve *c, const struct perfmon_column *column,
 	for (size_t k = 0; k < t->count; k++) {
 		int64_t product;
 
-		c->value[k] += (double)at[k].raw * (double)column->times / (double)column->by;
-		if (__builtin_mul_overflow(at[k].raw, column->times, &product) ||
-		    __builtin_add_overflow(c->integer[k], product, &c->integer[k]))
+		c->at[k].value +=
+			(double)points[k].raw * (double)column->times / (double)column->by;
+		if (__builtin_mul_overflow(points[k].raw, column->times, &product) ||
+		    __builtin_add_overflow(c->at[k].integer, product, &c->at[k].integer))
 			c->exact = false;
-		c->present[k] = at[k].present && (first || c->present[k]);
+		c->at[k].present = points[k].present && (first || c->at[k].present);
 	}
-	free(at);
+	free(points);
 }
 
-static void write_number(struct jsonw *j, const struct curve *c, int64_t integer, double value)
+static void write_number(struct json_writer *j, const struct key_sum *c, int64_t integer,
+			 double value)
 {
 	if (!c->exact)
-		jsonw_f64(j, NULL, value);
+		json_f64(j, NULL, value);
 	else if (c->by == 1)
-		jsonw_i64(j, NULL, integer);
+		json_i64(j, NULL, integer);
 	else
-		jsonw_f64(j, NULL, (double)integer / (double)c->by);
+		json_f64(j, NULL, (double)integer / (double)c->by);
 }
 
-static void write_level(struct jsonw *j, const struct curve *c, size_t k)
+static void write_level(struct json_writer *j, const struct key_sum *c, size_t k)
 {
-	if (c->present[k])
-		write_number(j, c, c->integer[k], c->value[k]);
+	if (c->at[k].present)
+		write_number(j, c, c->at[k].integer, c->at[k].value);
 	else
-		jsonw_null(j, NULL);
+		json_none(j, NULL);
 }
 
 /* From tick k to the next; a counter that fell began anew. */
-static void write_growth(struct jsonw *j, const struct curve *c, size_t k)
+static void write_growth(struct json_writer *j, const struct key_sum *c, size_t k)
 {
-	double grown = c->value[k + 1] - c->value[k];
+	double grown = c->at[k + 1].value - c->at[k].value;
 	int64_t integer;
 
-	if (!c->present[k] || !c->present[k + 1] || grown < 0 ||
-	    __builtin_sub_overflow(c->integer[k + 1], c->integer[k], &integer))
-		jsonw_null(j, NULL);
+	if (!c->at[k].present || !c->at[k + 1].present || grown < 0 ||
+	    __builtin_sub_overflow(c->at[k + 1].integer, c->at[k].integer, &integer))
+		json_none(j, NULL);
 	else
 		write_number(j, c, integer, grown);
 }
@@ -189,8 +166,8 @@ static size_t stamps(const struct perfmon_ticks *t, enum perfmon_file file)
 	return file == PERFMON_PERF && t->count ? t->count - 1 : t->count;
 }
 
-static void write_curve(struct output *o, const char *name, const struct curve *c,
-			const struct perfmon_ticks *t)
+static void write_sum(struct output *o, const char *name, const struct key_sum *c,
+		      const struct perfmon_ticks *t)
 {
 	size_t n = stamps(t, c->key->file);
 
@@ -207,23 +184,23 @@ static void write_curve(struct output *o, const char *name, const struct curve *
 	end_array(&o->j);
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ----------------------------------------------------------------------------------- */
 
 /* Columns of rows i..i+n, of one entity or (NULL) of those that are for the whole host. */
-static void sum_key(struct curve *c, const struct perfmon_series *s, const struct perfmon_ticks *t,
-		    size_t i, size_t n, const char *entity)
+static void sum_key(struct key_sum *c, const struct perfmon_series *s,
+		    const struct perfmon_ticks *t, size_t i, size_t n, const char *entity)
 {
 	bool first = true;
 
-	curve_init(c, &perfmon_keys[i], t->count);
+	*c = (struct key_sum){.key = &perfmon_keys[i], .exact = true, .by = 1};
+	c->at = xcalloc(t->count + 1, sizeof(*c->at));
 	for (size_t m = 0; m < s->count; m++) {
 		const struct perfmon_column *column = &s->columns[m];
 
 		if (column->key < &perfmon_keys[i] || column->key >= &perfmon_keys[i + n] ||
 		    !str_same(column->entity, entity) || !column->by)
 			continue;
-		curve_add(c, column, s, t, first);
+		sum_add(c, column, s, t, first);
 		first = false;
 	}
 }
@@ -238,9 +215,9 @@ static void enter_group(struct output *o, struct group *g, const char *name)
 	if (str_same(g->open, name))
 		return;
 	if (g->open)
-		jsonw_end_object(&o->j);
+		json_end_object(&o->j);
 	if (name)
-		jsonw_begin_object(&o->j, name);
+		json_begin_object(&o->j, name);
 	g->open = name;
 }
 
@@ -248,14 +225,14 @@ static void write_key(struct output *o, struct group *g, const struct perfmon_se
 		      const struct perfmon_ticks *t, size_t i, size_t n, const char *entity)
 {
 	const struct perfmon_key *k = &perfmon_keys[i];
-	struct curve c;
+	struct key_sum c;
 
 	sum_key(&c, s, t, i, n, entity);
 	if (c.any || !(k->flags & PERFMON_OPTIONAL)) {
 		enter_group(o, g, k->group);
-		write_curve(o, k->key ? k->key : entity, &c, t);
+		write_sum(o, k->key ? k->key : entity, &c, t);
 	}
-	curve_release(&c);
+	free(c.at);
 }
 
 /* All keys of one file at the level of a host, or of a GPU. */
@@ -279,26 +256,25 @@ static void write_keys(struct output *o, const struct perfmon_series *s, enum pe
 	enter_group(o, &g, NULL);
 	begin_array(&o->j, "time_stamps");
 	for (size_t k = 0; k < stamps(t, file); k++)
-		jsonw_i64(&o->j, NULL, t->list[k].stamp_s);
+		json_i64(&o->j, NULL, t->list[k].stamp_s);
 	end_array(&o->j);
 }
 
-/* ---- hosts -------------------------------------------------------------------------------------
- */
+/* ---- hosts ---------------------------------------------------------------------------------- */
 
 static void begin_host(struct output *o, const char *name)
 {
 	value_append(o->host_names, value_str(name));
-	jsonw_begin_object(&o->j, name);
+	json_begin_object(&o->j, name);
 }
 
 static void end_host(struct output *o)
 {
-	jsonw_end_object(&o->j);
+	json_end_object(&o->j);
 	output_flush(o, OUTPUT_CHUNK);
 }
 
-/* The process that the others come from: the first that none of them has started. */
+/* The root process: the first that was not started by one of the others. */
 static const struct value *parent_of_all(const struct value *processes)
 {
 	for (size_t i = 0; i < value_pairs(processes); i++) {
@@ -316,7 +292,7 @@ static const struct value *parent_of_all(const struct value *processes)
 	return NULL;
 }
 
-/* Facts of the first process, and a line of text for each of the others. */
+/* Metadata of the first process, and a line of text for each of the others. */
 static void write_processes(struct output *o, const struct value *processes)
 {
 	const struct value *parent = parent_of_all(processes);
@@ -333,22 +309,22 @@ static void write_processes(struct output *o, const struct value *processes)
 						      command ? command
 						      : comm  ? comm
 							      : "");
-		jsonw_str(&o->j, NULL, line);
+		json_str(&o->j, NULL, line);
 		output_flush(o, OUTPUT_CHUNK);
 	}
 	end_array(&o->j);
-	jsonw_begin_object(&o->j, "parent_proc_md");
+	json_begin_object(&o->j, "parent_proc_md");
 	for (size_t i = 0; i < value_pairs(parent); i++) {
 		const char *key = value_key(parent, i)->str.data,
 			   *text = value_at(parent, i)->str.data;
 		int64_t number;
 
 		if (parse_i64(text, &number) == 0)
-			jsonw_i64(&o->j, key, number);
+			json_i64(&o->j, key, number);
 		else
-			jsonw_str(&o->j, key, text);
+			json_str(&o->j, key, text);
 	}
-	jsonw_end_object(&o->j);
+	json_end_object(&o->j);
 }
 
 static void write_cpu(struct output *o, const struct perfmon_host *h,
@@ -395,12 +371,12 @@ static void write_meta(struct output *o, const struct perfmon_input *in,
 	}
 	if (s->gpus)
 		value_to_json(s->gpus, &o->j, "nv_gpus");
-	jsonw_str(&o->j, "job_id", in->job);
-	jsonw_str(&o->j, "user", in->user);
-	jsonw_str(&o->j, "system", in->system);
-	jsonw_str(&o->j, "partition", in->partition);
-	jsonw_str(&o->j, "env", in->env);
-	jsonw_str(&o->j, "name", in->name);
+	json_str(&o->j, "job_id", in->job);
+	json_str(&o->j, "user", in->user);
+	json_str(&o->j, "system", in->system);
+	json_str(&o->j, "partition", in->partition);
+	json_str(&o->j, "env", in->env);
+	json_str(&o->j, "name", in->name);
 	end_host(o);
 }
 
@@ -466,7 +442,7 @@ int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why)
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		output_open(&out[i], dir, i == META ? PERFMON_META_NAME : perfmon_file_names[i]);
 		if (i != META)
-			jsonw_u64(&out[i].j, "sampling_frequency", in->period_s);
+			json_u64(&out[i].j, "sampling_frequency", in->period_s);
 	}
 	size_t written = write_hosts(in, out, why);
 	for (size_t i = 0; i < OUTPUTS; i++) {

@@ -6,8 +6,7 @@
  * Arrays are as long as time_stamps; a value that is not known is null. docs/perfmon.md says what
  * is in them and where they differ from perfmon's.
  */
-#ifndef PL_COMPAT_PERFMON_PERFMON_FILES_H
-#define PL_COMPAT_PERFMON_PERFMON_FILES_H
+#pragma once
 
 #include "core/value.h"
 
@@ -30,9 +29,7 @@ struct perfmon_input {
 
 /*
  * Writes them below dirfd, each whole or not at all. What could not be read, and what a file has
- * lost, is told in *why, a line each, also when the result is 0: the rest is written. Negative
+ * lost, is added to *why, one line each, also when the result is 0; the rest is written. Negative
  * errno when a file could not be written; -ENODATA, and nothing written, when no host had any.
  */
 int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why);
-
-#endif

@@ -29,13 +29,7 @@ struct session {
 	int data; /* data_dir */
 };
 
-static const char *lookup(const char *name)
-{
-	return getenv(name);
-}
-
-/* ---- directories ------------------------------------------------------------------------------
- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 static char *absolute(const char *path)
 {
@@ -75,10 +69,8 @@ static int prepare_dirs(struct session *s)
 	int r = make_dirs(s->save_dir);
 	if (r == 0)
 		r = make_dirs(s->data_dir);
-	if (r < 0) {
-		log_error("cannot make directory '%s': %s", s->data_dir, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "cannot make directory '%s': %s", s->data_dir, strerror(-r));
 	s->data = open(s->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->data < 0) {
 		r = -errno;
@@ -87,7 +79,7 @@ static int prepare_dirs(struct session *s)
 	return s->data < 0 ? r : 0;
 }
 
-/* All hosts write to one log; with -v each to one of its own. */
+/* All hosts write to one log; with -v each writes its own. */
 static int open_log(struct session *s)
 {
 	_cleanup_free_ char *path =
@@ -105,8 +97,7 @@ static int open_log(struct session *s)
 	return 0;
 }
 
-/* ---- configuration ----------------------------------------------------------------------------
- */
+/* ---- configuration -------------------------------------------------------------------------- */
 
 static struct value *text_or_none(const char *s)
 {
@@ -216,22 +207,21 @@ static int finish(void *session, const struct monitor_finish *f)
 	return r < 0 ? r : exported;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int find_batch_job(struct session *s)
 {
-	s->scheduler = scheduler_find(lookup, &s->id);
-	if (!s->scheduler) {
-		log_error("no batch system is here: perfmon monitors a job of SLURM, PBS or OAR");
-		return -ENOENT;
-	}
-	if (!job_id_valid(s->id)) {
-		log_error("job id '%s' cannot be used: at most 128 printable characters, no slash, "
-			  "no blank, no dot in front",
-			  s->id);
-		return -EINVAL;
-	}
+	s->scheduler = scheduler_find(env_lookup, &s->id);
+	if (!s->scheduler)
+		return fail_with(
+			-ENOENT,
+			"no batch system found: perfmon monitors jobs of SLURM, PBS or OAR");
+	if (!job_id_valid(s->id))
+		return fail_with(
+			-EINVAL,
+			"job id '%s' cannot be used: at most 128 printable characters, no slash, "
+			"no blank, no dot in front",
+			s->id);
 	_cleanup_free_ char *ipc = xasprintf(".ipc-%s", s->id);
 	s->ipc = absolute(ipc);
 	s->job_dir = xasprintf("%s/plimsoll-%s", s->data_dir, s->id);
@@ -279,7 +269,7 @@ static void take_time(const char *variable, uint64_t *ns)
 	const char *v = getenv(variable);
 
 	if (v && *v && parse_duration_ns(v, ns) < 0)
-		log_warn("%s is no duration: '%s', ignoring it", variable, v);
+		log_warn("%s='%s' is not a duration, ignoring it", variable, v);
 }
 
 static int monitor(struct context *ctx, struct session *s)
@@ -323,7 +313,7 @@ int perfmon_monitor(struct context *ctx, const struct perfmon *p)
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
-	job_hosts_find(&s.peers, lookup, host);
+	job_hosts_find(&s.peers, env_lookup, host);
 	int status = monitor(ctx, &s);
 	if (s.data >= 0)
 		close(s.data);

@@ -1,4 +1,7 @@
-/* perfmon's names and ours; see perfmon_keys.h. */
+/*
+ * perfmon's names and ours; see perfmon_keys.h. Headers of exports that perfmon's own code names
+ * (memory bandwidth, InfiniBand, RAPL) are its own; the others follow their pattern.
+ */
 #include "compat/perfmon/perfmon_keys.h"
 
 #include <math.h>
@@ -16,48 +19,49 @@ const char *const perfmon_file_names[PERFMON_FILES] = {
 
 /* clang-format off */
 #define OURS(unit, kind, agg, scale) {NULL, UNIT_##unit, KIND_##kind, AGG_##agg, scale, NULL}
-#define CPU(group, key, source, metric, entity, there, unit, kind, agg, scale, flags) \
-	{PERFMON_CPU, group, key, source, metric, ENTITY_##entity, PERFMON_##there, OURS(unit, kind, agg, scale), flags}
+#define CPU(group, key, source, metric, entity, there, unit, kind, agg, scale, flags, place, header) \
+	{PERFMON_CPU, group, key, source, metric, ENTITY_##entity, PERFMON_##there, OURS(unit, kind, agg, scale), flags, place, header}
 #define PERF(group, key, metric) \
 	{PERFMON_PERF, group, key, "counters", metric, ENTITY_JOB, PERFMON_PLAIN, OURS(COUNT, COUNTER, SUM, 0), \
-	 PERFMON_OPTIONAL}
+	 PERFMON_OPTIONAL, 0, NULL}
 #define EVENT(group, name) PERF(group, name, name)
 #define DERV(group, value, there, unit, agg, scale) \
 	{PERFMON_PERF, group, DERIVED "_" value, "counters", group "." value, ENTITY_JOB, PERFMON_##there, \
-	 OURS(unit, GAUGE, agg, scale), PERFMON_OPTIONAL | PERFMON_LEVEL}
+	 OURS(unit, GAUGE, agg, scale), PERFMON_OPTIONAL | PERFMON_LEVEL, 0, NULL}
 #define RATE(group, value, unit) DERV(group, value, MILLIONS, unit, SUM, 0)
 #define RATIO(group, value) DERV(group, value, PLAIN, RATIO, NONE, 1e-6)
-#define GPU(group, key, metric, there, unit, kind, agg, scale) \
-	{PERFMON_GPU, group, key, "nvidia", metric, ENTITY_GPU, PERFMON_##there, OURS(unit, kind, agg, scale), 0}
+#define GPU(group, key, metric, there, unit, kind, agg, scale, place, header) \
+	{PERFMON_GPU, group, key, "nvidia", metric, ENTITY_GPU, PERFMON_##there, OURS(unit, kind, agg, scale), 0, place, header}
 
-/* unit there, then what a series read from there is: unit, kind, how it adds up, scale */
+/* unit there, then what a series read from there is: unit, kind, how it adds up, scale; place and header
+ * in exports */
 const struct perfmon_key perfmon_keys[] = {
-	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, MEAN, SUM, 1e-6, 0),
-	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, MEAN, NONE, 1e-6, 0),
-	CPU(NULL, "cpu_time",        "process", "usertime",    JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
-	CPU(NULL, "cpu_time",        "process", "systemtime",  JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
-	CPU("ib_io_counters", "port_rcv_data",     "infiniband", "port_rcv_data",     PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL),
-	CPU("ib_io_counters", "port_rcv_packets",  "infiniband", "port_rcv_packets",  PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL),
-	CPU("ib_io_counters", "port_xmit_data",    "infiniband", "port_xmit_data",    PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL),
-	CPU("ib_io_counters", "port_xmit_packets", "infiniband", "port_xmit_packets", PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL),
-	CPU("io_counters", "read_bytes",  "process", "read_bytes",  JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0),
-	CPU("io_counters", "read_count",  "process", "syscr",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0),
-	CPU("io_counters", "write_bytes", "process", "write_bytes", JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0),
-	CPU("io_counters", "write_count", "process", "syscw",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0),
-	CPU(NULL, "memory_bw", "counters", "MEM_READ.bandwidth", JOB, PLAIN, BYTES_PER_SECOND, GAUGE, SUM, 0, PERFMON_OPTIONAL),
-	CPU("memory_full_info", "swap", "process_memory", "swap", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
-	CPU("memory_full_info", "uss",  "process_memory", "uss",  JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
-	CPU("memory_info", "rss",    "process",        "rss",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
-	CPU("memory_info", "shared", "process_memory", "shared", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
-	CPU("memory_info", "vms",    "process",        "vms",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
-	CPU(NULL, "memory_percent", "process", "memory_percent", JOB, PLAIN, PERCENT, GAUGE, SUM, 1e-6, 0),
-	CPU("net_io_counters", "bytes_recv",   "network", "rx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0),
-	CPU("net_io_counters", "bytes_sent",   "network", "tx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0),
-	CPU("net_io_counters", "packets_recv", "network", "rx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0),
-	CPU("net_io_counters", "packets_sent", "network", "tx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0),
-	CPU(NULL, "num_fds",     "process_memory", "num_fds",     JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0),
-	CPU(NULL, "num_threads", "process",        "num_threads", JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0),
-	CPU("rapl_powercap", NULL, "rapl", "energy", PACKAGE, MICROJOULES, JOULES, COUNTER, SUM, 1e-6, PERFMON_OPTIONAL),
+	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, MEAN, SUM, 1e-6, 0, 1, "CPU usage [%]"),
+	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, MEAN, NONE, 1e-6, 0, 2, "System CPU usage [%]"),
+	CPU(NULL, "cpu_time",        "process", "usertime",    JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0, 3, "CPU time [s]"),
+	CPU(NULL, "cpu_time",        "process", "systemtime",  JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0, 3, "CPU time [s]"),
+	CPU("ib_io_counters", "port_rcv_data",     "infiniband", "port_rcv_data",     PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL, 22, "IB recv data [bytes]"),
+	CPU("ib_io_counters", "port_rcv_packets",  "infiniband", "port_rcv_packets",  PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL, 24, "IB recv packets"),
+	CPU("ib_io_counters", "port_xmit_data",    "infiniband", "port_xmit_data",    PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL, 21, "IB xmit data [bytes]"),
+	CPU("ib_io_counters", "port_xmit_packets", "infiniband", "port_xmit_packets", PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL, 23, "IB xmit packets"),
+	CPU("io_counters", "read_bytes",  "process", "read_bytes",  JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0, 14, "IO read data [bytes]"),
+	CPU("io_counters", "read_count",  "process", "syscr",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0, 12, "IO read count"),
+	CPU("io_counters", "write_bytes", "process", "write_bytes", JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0, 15, "IO write data [bytes]"),
+	CPU("io_counters", "write_count", "process", "syscw",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0, 13, "IO write count"),
+	CPU(NULL, "memory_bw", "counters", "MEM_READ.bandwidth", JOB, PLAIN, BYTES_PER_SECOND, GAUGE, SUM, 0, PERFMON_OPTIONAL, 20, "Memory (read) bandwidth [MiB/s]"),
+	CPU("memory_full_info", "swap", "process_memory", "swap", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0, 8, "Memory swap [bytes]"),
+	CPU("memory_full_info", "uss",  "process_memory", "uss",  JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0, 7, "Memory USS [bytes]"),
+	CPU("memory_info", "rss",    "process",        "rss",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0, 4, "Memory RSS [bytes]"),
+	CPU("memory_info", "shared", "process_memory", "shared", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0, 6, "Memory shared [bytes]"),
+	CPU("memory_info", "vms",    "process",        "vms",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0, 5, "Memory VMS [bytes]"),
+	CPU(NULL, "memory_percent", "process", "memory_percent", JOB, PLAIN, PERCENT, GAUGE, SUM, 1e-6, 0, 9, "Memory usage [%]"),
+	CPU("net_io_counters", "bytes_recv",   "network", "rx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0, 17, "Net recv data [bytes]"),
+	CPU("net_io_counters", "bytes_sent",   "network", "tx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0, 16, "Net sent data [bytes]"),
+	CPU("net_io_counters", "packets_recv", "network", "rx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0, 19, "Net recv packets"),
+	CPU("net_io_counters", "packets_sent", "network", "tx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0, 18, "Net sent packets"),
+	CPU(NULL, "num_fds",     "process_memory", "num_fds",     JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0, 11, "Number of file descriptors"),
+	CPU(NULL, "num_threads", "process",        "num_threads", JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0, 10, "Number of threads"),
+	CPU("rapl_powercap", NULL, "rapl", "energy", PACKAGE, MICROJOULES, JOULES, COUNTER, SUM, 1e-6, PERFMON_OPTIONAL, 0, NULL),
 
 	RATE("FLOPS_DP", "flops", PER_SECOND),
 	RATIO("FLOPS_DP", "vector_ratio"),
@@ -126,24 +130,24 @@ const struct perfmon_key perfmon_keys[] = {
 	PERF("software_events", "context-switches", "context_switches"),
 	PERF("software_events", "cpu-migrations",   "cpu_migrations"),
 
-	GPU("clock_info", "graphics", "clock_graphics", MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
-	GPU("clock_info", "memory",   "clock_memory",   MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
-	GPU("clock_info", "sm",       "clock_sm",       MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
-	GPU(NULL, "decoder_util", "decoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
-	GPU("ecc_errors", "dp", "ecc_double_aggregate", PLAIN, COUNT, COUNTER, SUM, 0),
-	GPU("ecc_errors", "sp", "ecc_single_aggregate", PLAIN, COUNT, COUNTER, SUM, 0),
-	GPU(NULL, "encoder_util", "encoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
-	GPU(NULL, "fan_speed",    "fan_speed",    PLAIN, PERCENT, GAUGE, MAX, 1e-3),
-	GPU("memory_used", "bar1_memory", "bar1_used",   PLAIN, BYTES, GAUGE, SUM, 0),
-	GPU("memory_used", "gpu_memory",  "memory_used", PLAIN, BYTES, GAUGE, SUM, 0),
-	GPU(NULL, "num_procs", "processes", PLAIN, COUNT, GAUGE, SUM, 0),
-	GPU("pci_thgpt", "recv", "pcie_rx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3),
-	GPU("pci_thgpt", "send", "pcie_tx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3),
-	GPU(NULL, "power_usage", "power",       MILLIWATTS, WATTS, GAUGE, SUM, 1e-3),
-	GPU(NULL, "temperature", "temperature", PLAIN, CELSIUS, GAUGE, MAX, 1e-3),
-	GPU("utilization_rates", "gpu",    "utilization_gpu",    PLAIN, PERCENT, GAUGE, NONE, 1e-3),
-	GPU("utilization_rates", "memory", "utilization_memory", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
-	GPU(NULL, "violation", "violation_app_clocks", NANOSECONDS, NANOSECONDS, COUNTER, SUM, 0),
+	GPU("clock_info", "graphics", "clock_graphics", MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6, 29, "GPU graphics clock [MHz]"),
+	GPU("clock_info", "memory",   "clock_memory",   MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6, 31, "GPU memory clock [MHz]"),
+	GPU("clock_info", "sm",       "clock_sm",       MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6, 30, "GPU SM clock [MHz]"),
+	GPU(NULL, "decoder_util", "decoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3, 36, "GPU decoder usage [%]"),
+	GPU("ecc_errors", "dp", "ecc_double_aggregate", PLAIN, COUNT, COUNTER, SUM, 0, 40, "GPU double bit ECC errors"),
+	GPU("ecc_errors", "sp", "ecc_single_aggregate", PLAIN, COUNT, COUNTER, SUM, 0, 39, "GPU single bit ECC errors"),
+	GPU(NULL, "encoder_util", "encoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3, 35, "GPU encoder usage [%]"),
+	GPU(NULL, "fan_speed",    "fan_speed",    PLAIN, PERCENT, GAUGE, MAX, 1e-3, 34, "GPU fan speed [%]"),
+	GPU("memory_used", "bar1_memory", "bar1_used",   PLAIN, BYTES, GAUGE, SUM, 0, 28, "GPU BAR1 memory used [bytes]"),
+	GPU("memory_used", "gpu_memory",  "memory_used", PLAIN, BYTES, GAUGE, SUM, 0, 27, "GPU memory used [bytes]"),
+	GPU(NULL, "num_procs", "processes", PLAIN, COUNT, GAUGE, SUM, 0, 42, "GPU number of processes"),
+	GPU("pci_thgpt", "recv", "pcie_rx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3, 38, "GPU PCIe recv data [kB/s]"),
+	GPU("pci_thgpt", "send", "pcie_tx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3, 37, "GPU PCIe sent data [kB/s]"),
+	GPU(NULL, "power_usage", "power",       MILLIWATTS, WATTS, GAUGE, SUM, 1e-3, 32, "GPU power [mW]"),
+	GPU(NULL, "temperature", "temperature", PLAIN, CELSIUS, GAUGE, MAX, 1e-3, 33, "GPU temperature [C]"),
+	GPU("utilization_rates", "gpu",    "utilization_gpu",    PLAIN, PERCENT, GAUGE, NONE, 1e-3, 25, "GPU usage [%]"),
+	GPU("utilization_rates", "memory", "utilization_memory", PLAIN, PERCENT, GAUGE, NONE, 1e-3, 26, "GPU memory usage [%]"),
+	GPU(NULL, "violation", "violation_app_clocks", NANOSECONDS, NANOSECONDS, COUNTER, SUM, 0, 41, "GPU clock violation [ns]"),
 };
 /* clang-format on */
 const size_t perfmon_key_count = ARRAY_SIZE(perfmon_keys);
@@ -197,7 +201,7 @@ static double unit_factor(enum perfmon_unit to, enum metric_unit from)
 	return from == UNIT_KIBIBYTES ? 1024 : 1;
 }
 
-/* A whole number, when it is one but for what floating point does to it; 0 when it is none. */
+/* The integer that v is, but for rounding errors; 0 if it is not an integer. */
 static int64_t whole(double v)
 {
 	double near = v < 1e15 ? (double)round_i64(v) : 0;
@@ -321,8 +325,86 @@ void perfmon_map(enum perfmon_file file, const char *group, const char *key, con
 	name_entity(key, gpu, r);
 }
 
-/* ---- which files are perfmon's ----------------------------------------------------------------
- */
+/* ---- columns of exports --------------------------------------------------------------------- */
+
+#define RAPL "rapl_powercap"
+static const char *const domains[] = {"package", "dram", "core", "uncore"};
+
+/* "package-0": the place of the domain, and the number of the socket. */
+static bool split_domain(const char *key, size_t *ret_domain, size_t *ret_socket)
+{
+	const char *dash = strrchr(key, '-');
+	uint64_t socket;
+
+	if (!dash || parse_u64(dash + 1, &socket) < 0 || socket > 999)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(domains); i++)
+		if (strlen(domains[i]) == (size_t)(dash - key) &&
+		    !memcmp(domains[i], key, (size_t)(dash - key))) {
+			*ret_domain = i;
+			*ret_socket = (size_t)socket;
+			return true;
+		}
+	return false;
+}
+
+/* A name that several groups have: "bandwidth" is L2's and L3's. */
+static bool in_several_groups(const char *key)
+{
+	const char *group = NULL;
+
+	for (size_t i = 0; i < perfmon_key_count; i++) {
+		const struct perfmon_key *k = &perfmon_keys[i];
+
+		if (k->file != PERFMON_PERF || !k->key || strcmp(k->key, key) != 0)
+			continue;
+		if (group && strcmp(group, k->group) != 0)
+			return true;
+		group = k->group;
+	}
+	return false;
+}
+
+/* The first row of a group and key, in any file; perfmon_key_count: there is none. */
+static size_t find_header(const char *group, const char *key)
+{
+	size_t i = 0;
+
+	while (i < perfmon_key_count &&
+	       (!str_same(perfmon_keys[i].group, group) || !str_same(perfmon_keys[i].key, key)))
+		i++;
+	return i;
+}
+
+char *perfmon_header(enum perfmon_file file, const char *group, const char *key)
+{
+	size_t i = find_header(group, key), domain, socket;
+
+	if (file == PERFMON_PERF)
+		return group && in_several_groups(key) ? xasprintf("%s %s", group, key)
+						       : xstrdup(key);
+	if (i < perfmon_key_count && perfmon_keys[i].header)
+		return xstrdup(perfmon_keys[i].header);
+	if (str_same(group, RAPL) && split_domain(key, &domain, &socket))
+		return xasprintf("RAPL %s %zu [uJ]", domains[domain], socket);
+	if (str_same(group, RAPL))
+		return xasprintf("RAPL %s [uJ]", key);
+	return group ? xasprintf("%s %s", group, key) : xstrdup(key);
+}
+
+size_t perfmon_header_place(const char *group, const char *key)
+{
+	size_t i = find_header(group, key), domain, socket;
+
+	if (i < perfmon_key_count)
+		return perfmon_keys[i].place ? perfmon_keys[i].place : 10000 + i;
+	if (!str_same(group, RAPL))
+		return SIZE_MAX;
+	return split_domain(key, &domain, &socket) ? 100 + domain * 1000 + socket
+						   : 100 + ARRAY_SIZE(domains) * 1000;
+}
+
+/* ---- which files are perfmon's -------------------------------------------------------------- */
 
 /* As tables in other formats they have the same names with another end. */
 static bool is_name(const char *base)

@@ -3,8 +3,7 @@
  * only place that knows both names. compat/perfmon/perfmon_files.c writes by it, perfmon_read.c
  * reads by it.
  */
-#ifndef PL_COMPAT_PERFMON_PERFMON_KEYS_H
-#define PL_COMPAT_PERFMON_PERFMON_KEYS_H
+#pragma once
 
 #include "samples/sample.h"
 
@@ -14,7 +13,7 @@ enum perfmon_file { PERFMON_CPU, PERFMON_PERF, PERFMON_GPU, PERFMON_FILES };
 extern const char *const perfmon_file_names[PERFMON_FILES];
 #define PERFMON_META_NAME "meta_data.json"
 
-/* Units of perfmon's numbers, for those that ours can be in another one. */
+/* Units of perfmon's numbers, where ours may differ. */
 enum perfmon_unit {
 	PERFMON_PLAIN, /* as the metric has it: counts, percent, degrees, bytes */
 	PERFMON_SECONDS,
@@ -39,6 +38,8 @@ struct perfmon_key {
 	enum perfmon_unit unit;
 	struct sample_metric ours; /* what is read becomes such a metric; name is not set */
 	unsigned flags;
+	unsigned place;     /* of the column in exports; 0: behind those that have one */
+	const char *header; /* of the column; NULL: made of the names */
 };
 
 /* Rows with the same group and key follow each other and are added up: the value is there when all
@@ -49,16 +50,21 @@ extern const size_t perfmon_key_count;
 /* How many rows from this one on are of the same key. */
 size_t perfmon_key_rows(size_t first);
 
-/* Each entity has numbers of its own, in a key or in a part of the file. */
+/* Does each entity have its own numbers, in a key or in a part of the file? */
 static inline bool perfmon_key_each(const struct perfmon_key *k)
 {
 	return !k->key || k->file == PERFMON_GPU;
 }
 
-/* The source whose readings make the time stamps of a file: the first of these that there is. */
+/* The header of a key's column in exports; freed by the caller. group NULL: none. */
+char *perfmon_header(enum perfmon_file file, const char *group, const char *key);
+/* Where the column stands among others of its file; a large number for keys that are not ours. */
+size_t perfmon_header_place(const char *group, const char *key);
+
+/* The source whose readings make the time stamps of a file: the first of these that exists. */
 extern const char *const perfmon_clocks[PERFMON_FILES][3];
 
-/* By how much the raw number of a metric is multiplied and divided to be what the key says. */
+/* The factor and divisor that turn the raw number of a metric into the key's unit. */
 void perfmon_factor(const struct perfmon_key *k, const struct sample_metric *m, int64_t *ret_times,
 		    int64_t *ret_by);
 
@@ -75,5 +81,3 @@ struct perfmon_series_map {
 /* group NULL: the array stands at the level of the host. gpu: number of the GPU, else NULL. */
 void perfmon_map(enum perfmon_file file, const char *group, const char *key, const char *gpu,
 		 struct perfmon_series_map *ret);
-
-#endif

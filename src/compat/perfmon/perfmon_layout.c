@@ -54,7 +54,7 @@ static void gathering_release(struct gathering *g)
 	free(g->hosts);
 }
 
-/* What the newest run of a host said of its hardware. */
+/* The hardware of a host as its newest run recorded it. */
 static const struct value *hardware_of(const struct value *runs, const char *host)
 {
 	const struct value *found = NULL;
@@ -75,14 +75,14 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_(gathering_release) struct gathering g = {0};
-	_cleanup_value_ struct value *runs = jobdir_runs(f->job);
-	_cleanup_free_ char *user = user_facts();
+	_cleanup_value_ struct value *runs = job_directory_runs(f->job);
+	_cleanup_free_ char *user = effective_user();
 	struct perfmon_input in = *given;
 
 	/* in the order of the batch system's list, then those that it does not name */
 	for (size_t i = 0; i < f->peers->name_count; i++)
 		(void)find_host(&g, f->peers->names[i], strlen(f->peers->names[i]));
-	int r = jobdir_visit_samples(f->job, JOBDIR_RECORDS, gather, &g, NULL);
+	int r = job_directory_visit_samples(f->job, JOB_DIRECTORY_RECORDS, gather, &g, NULL);
 	struct perfmon_host *hosts = xcalloc(g.count + 1, sizeof(*hosts));
 	size_t n = 0;
 	for (size_t i = 0; i < g.count; i++)

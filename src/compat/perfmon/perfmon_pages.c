@@ -12,7 +12,7 @@ static bool single_node(const struct perfmon_charts *c)
 	return true;
 }
 
-/* What any node sends and receives of itself says nothing of a job. */
+/* Background traffic of a node, which tells nothing about a job. */
 static double least_telling(const struct plot *p)
 {
 	if (!str_prefix(p->title, "Packets") && !strstr(p->title, "put traffic"))

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "plot/plot_unit.h"
+#include "core/text/units.h"
 
-#define MANY_HOSTS 64      /* from which on curves are in steps, so that they fit into memory */
+#define MANY_HOSTS 64      /* from which on series are resampled, so that they fit into memory */
 #define STEPS_OF_MANY 1500 /* then */
 
 /* Where the values of a plot may come from: the first that the job has. */
@@ -18,7 +18,7 @@ struct origin {
 struct row {
 	const char *name; /* in the names of files; NULL: not perfmon's */
 	const char *title;
-	const char *unit; /* NULL: that of the curves */
+	const char *unit; /* NULL: that of the series */
 	struct origin from[4];
 	bool mean; /* of all nodes; else their sum */
 	bool logarithmic, each;
@@ -63,7 +63,7 @@ void perfmon_charts_release(struct perfmon_charts *c)
 
 		for (size_t k = 0; k < p->line_count; k++) {
 			free((char *)p->lines[k].label);
-			curve_release(&p->lines[k].points);
+			points_release(&p->lines[k].points);
 		}
 		free(p->lines);
 		free((char *)p->title);
@@ -75,8 +75,7 @@ void perfmon_charts_release(struct perfmon_charts *c)
 	*c = (struct perfmon_charts){0};
 }
 
-/* ---- curves -----------------------------------------------------------------------------------
- */
+/* ---- series --------------------------------------------------------------------------------- */
 
 /* The series of the first origin that the job has; they stay the list's. */
 static struct series_list choose(const struct series_list *all, const struct row *r)
@@ -112,7 +111,7 @@ static int take(void *user, struct series_curve *c)
 	char *unit = g->row->unit ? xstrdup(g->row->unit) : series_chart_unit(c);
 
 	for (size_t i = 0; c->scale != 1 && i < c->points.count; i++) {
-		struct curve_point *v = &c->points.points[i];
+		struct point *v = &c->points.points[i];
 
 		v->value = series_value(v->value, c->scale);
 		v->low = series_value(v->low, c->scale);
@@ -129,21 +128,21 @@ static int take(void *user, struct series_curve *c)
 		.points = c->points,
 		.has_mean = !isnan(c->mean),
 		.mean = series_value(c->mean, c->scale)};
-	c->points = (struct curve){0};
+	c->points = (struct points){0};
 	return 0;
 }
 
 /* The mean of those that have a value; all points are at common times. */
-static void divide(const struct curve *held, size_t count, struct curve *sum)
+static void divide(const struct points *held, size_t count, struct points *sum)
 {
 	_cleanup_free_ size_t *next = xcalloc(count + 1, sizeof(*next));
 
 	for (size_t i = 0; i < sum->count; i++) {
-		struct curve_point *v = &sum->points[i];
+		struct point *v = &sum->points[i];
 		double n = 0, value = 0, low = 0, high = 0;
 
 		for (size_t k = 0; k < count; k++) {
-			const struct curve *c = &held[k];
+			const struct points *c = &held[k];
 
 			while (next[k] < c->count && c->points[next[k]].time < v->time)
 				next[k]++;
@@ -154,36 +153,35 @@ static void divide(const struct curve *held, size_t count, struct curve *sum)
 			high += c->points[next[k]].high;
 			n++;
 		}
-		*v = (struct curve_point){v->time, value / n, low / n, high / n, 0};
+		*v = (struct point){v->time, value / n, low / n, high / n, 0};
 	}
 }
 
 /* What all nodes have at common times: the mean of those that have a value, or the sum, which is
  * not known where one of them has a gap. */
-static struct curve together(const struct plot *nodes, bool mean)
+static struct points together(const struct plot *nodes, bool mean)
 {
-	struct curve sum = {0}, *curves = xcalloc(nodes->line_count + 1, sizeof(*curves));
-	struct curve *held = xcalloc(nodes->line_count + 1, sizeof(*held));
+	struct points sum = {0}, *series = xcalloc(nodes->line_count + 1, sizeof(*series));
+	struct points *held = xcalloc(nodes->line_count + 1, sizeof(*held));
 
 	for (size_t i = 0; i < nodes->line_count; i++)
-		curves[i] = nodes->lines[i].points;
+		series[i] = nodes->lines[i].points;
 	int64_t period =
-		nodes->line_count > 1 ? series_common_period(curves, nodes->line_count) : 0;
+		nodes->line_count > 1 ? series_common_period(series, nodes->line_count) : 0;
 
 	for (size_t i = 0; i < nodes->line_count && period; i++)
-		curve_hold_steps(&curves[i], period, period, &held[i]);
-	curve_combine_hosts(period ? held : curves, nodes->line_count, AGG_SUM, false, &sum);
+		points_hold_steps(&series[i], period, period, &held[i]);
+	points_combine_hosts(period ? held : series, nodes->line_count, AGG_SUM, false, &sum);
 	if (mean && period)
 		divide(held, nodes->line_count, &sum);
 	for (size_t i = 0; i < nodes->line_count; i++)
-		curve_release(&held[i]);
+		points_release(&held[i]);
 	free(held);
-	free(curves);
+	free(series);
 	return sum;
 }
 
-/* ---- charts -----------------------------------------------------------------------------------
- */
+/* ---- charts --------------------------------------------------------------------------------- */
 
 /* "per node: average 12.3 GiB, maximum 14 GiB", without the beginning where there is one. */
 static char *figures(const struct plot *nodes, const char *of)
@@ -205,9 +203,9 @@ static char *figures(const struct plot *nodes, const char *of)
 	if (nodes->line_count > 1)
 		strbuf_addf(&out, "per %s: ", of);
 	strbuf_addstr(&out, "average ");
-	plot_add_value(&out, n ? sum / (double)n : NAN, nodes->unit);
+	unit_add_value(&out, n ? sum / (double)n : NAN, nodes->unit);
 	strbuf_addstr(&out, ", maximum ");
-	plot_add_value(&out, n ? maximum : NAN, nodes->unit);
+	unit_add_value(&out, n ? maximum : NAN, nodes->unit);
 	return strbuf_take(&out);
 }
 
@@ -320,8 +318,8 @@ int perfmon_charts_write(const struct perfmon_charts *c, const char *dir, struct
 		if (!c->list[i].file)
 			continue;
 		_cleanup_free_ char *path = xasprintf("%s/%s", dir, c->list[i].file);
-		int r = plot_picture(&c->list[i].plot, PLOT_PNG, PLOT_WIDTH, PLOT_HEIGHT, path,
-				     why);
+		int r = plot_pictures(&c->list[i].plot, 1, PLOT_PNG, PLOT_WIDTH, PLOT_HEIGHT, path,
+				      why);
 
 		if (r < 0)
 			return r;

@@ -3,8 +3,7 @@
  * them, and their curves from a store. Each is drawn twice: of all nodes, their mean or their sum,
  * and with a line for each node. GPUs, of which perfmon has no plots, come last: a line for each.
  */
-#ifndef PL_COMPAT_PERFMON_PERFMON_PLOTS_H
-#define PL_COMPAT_PERFMON_PERFMON_PLOTS_H
+#pragma once
 
 #include "plot/plot.h"
 #include "views/series_view.h"
@@ -32,5 +31,3 @@ size_t perfmon_pages(const struct perfmon_charts *c, struct plot *plots, struct 
 /* Writes those that have a name into a directory; how many, or a negative errno with the sentence
  * in *why. */
 int perfmon_charts_write(const struct perfmon_charts *c, const char *dir, struct strbuf *why);
-
-#endif

@@ -9,11 +9,10 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "compat/perfmon/perfmon_keys.h"
+#include "compat/perfmon/perfmon_walk.h"
 #include "core/files/fs.h"
-#include "core/text/json_reader.h"
 #include "samples/sample_file.h"
 
 #define META_MAX (16u << 20)
@@ -32,14 +31,11 @@ struct reading {
 	enum perfmon_file file;
 	const char *id;
 	int out;
-	struct json_reader json;
-	struct strbuf *why;
 	char *host, *gpu;
 	double period_s;
 	struct column *columns;
 	size_t column_count, column_cap, total;
-	int64_t *times; /* ns; ABSENT where there is none */
-	size_t time_count, time_cap;
+	struct column times; /* ns; ABSENT where there is none */
 	bool any;
 	uint64_t bad_values, late_values, lost_columns, hosts_without_times;
 	int64_t first_ns, last_ns;
@@ -64,9 +60,8 @@ static void use_millionths(struct column *c)
 			c->values[i] = ABSENT;
 }
 
-static int64_t raw_value(struct reading *r, struct column *c)
+static int64_t raw_value(struct column *c, const struct json_reader *j)
 {
-	const struct json_reader *j = &r->json;
 	int64_t v;
 
 	if (c->map.guess && !c->millionths && !j->whole && isfinite(j->real))
@@ -77,44 +72,24 @@ static int64_t raw_value(struct reading *r, struct column *c)
 	return v;
 }
 
-static void put_value(struct reading *r, struct column *c, int64_t v)
+static void put_value(void *user, void *column, const struct json_reader *j, enum json_token token)
 {
-	if (r->total >= VALUES_MAX) {
-		r->late_values++;
+	struct reading *r = user;
+	struct column *c = column;
+	bool time = c == &r->times;
+	int64_t v = token != JSON_NUMBER ? ABSENT
+		    : time               ? whole_of(j->real * 1e9)
+					 : raw_value(c, j);
+
+	if (v == ABSENT && token != JSON_NONE)
+		r->bad_values++;
+	if ((time ? c->count : r->total) >= VALUES_MAX) {
+		r->late_values += !time;
 		return;
 	}
 	GROW(c->values, c->count, c->cap);
-	c->values[c->count++] = v;
-	r->total++;
-}
-
-/* The array whose first token was just read. c NULL: these are the times. */
-static int read_array(struct reading *r, struct column *c)
-{
-	int t;
-
-	while ((t = json_reader_next(&r->json, r->why)) != JSON_ARRAY_END) {
-		int64_t v = ABSENT;
-
-		if (t < 0)
-			return t;
-		if (t == JSON_NUMBER && c)
-			v = raw_value(r, c);
-		else if (t == JSON_NUMBER)
-			v = whole_of(r->json.real * 1e9);
-		if (v == ABSENT && t != JSON_NONE)
-			r->bad_values++;
-		int e = json_reader_skip(&r->json, (enum json_token)t, r->why);
-		if (e < 0)
-			return e;
-		if (c) {
-			put_value(r, c, v);
-		} else if (r->time_count < VALUES_MAX) {
-			GROW(r->times, r->time_count, r->time_cap);
-			r->times[r->time_count++] = v < 0 ? ABSENT : v;
-		}
-	}
-	return 0;
+	c->values[c->count++] = time && v < 0 ? ABSENT : v;
+	r->total += !time;
 }
 
 /* ---- a host --------------------------------------------------------------------------------- */
@@ -123,7 +98,7 @@ static void forget_host(struct reading *r)
 {
 	for (size_t i = 0; i < r->column_count; i++)
 		free(r->columns[i].values);
-	r->column_count = r->time_count = r->total = 0;
+	r->column_count = r->times.count = r->total = 0;
 	free(r->host);
 	free(r->gpu);
 	r->host = r->gpu = NULL;
@@ -137,10 +112,13 @@ static bool same_series(const struct perfmon_series_map *a, const struct perfmon
 
 /* An array of numbers, as far as the name tells; NULL for one that is there already, or too many.
  */
-static struct column *new_column(struct reading *r, const char *group, const char *key)
+static void *new_column(void *user, const char *group, const char *key)
 {
+	struct reading *r = user;
 	struct perfmon_series_map map;
 
+	if (!group && !strcmp(key, "time_stamps") && !r->times.count)
+		return &r->times;
 	perfmon_map(r->file, group, key, r->gpu, &map);
 	for (size_t i = 0; i < r->column_count; i++)
 		if (same_series(&r->columns[i].map, &map))
@@ -154,37 +132,10 @@ static struct column *new_column(struct reading *r, const char *group, const cha
 	return &r->columns[r->column_count++];
 }
 
-static int read_member(struct reading *r, const char *group, const char *key)
-{
-	int t = json_reader_next(&r->json, r->why);
-
-	if (t < 0)
-		return t;
-	/* the processes of the job, in words */
-	if (t == JSON_ARRAY && !group && !strcmp(key, "time_stamps") && !r->time_count)
-		return read_array(r, NULL);
-	if (t == JSON_ARRAY && strcmp(key, "child_proc_md") != 0) {
-		struct column *c = new_column(r, group, key);
-
-		if (c)
-			return read_array(r, c);
-	}
-	if (t == JSON_OBJECT && !group && strcmp(key, "parent_proc_md") != 0) {
-		while ((t = json_reader_next(&r->json, r->why)) == JSON_KEY) {
-			_cleanup_free_ char *name = xstrdup(r->json.text.buf);
-			int e = read_member(r, key, name);
-
-			if (e < 0)
-				return e;
-		}
-		return t < 0 ? t : 0;
-	}
-	return json_reader_skip(&r->json, (enum json_token)t, r->why);
-}
-
 /* "gpu-<n>.<host>" is a GPU of a host. */
-static void name_host(struct reading *r, const char *key)
+static void name_host(void *user, const char *key)
 {
+	struct reading *r = user;
 	size_t digits = str_prefix(key, "gpu-") ? strspn(key + 4, "0123456789") : 0;
 
 	if (r->file == PERFMON_GPU && digits && key[4 + digits] == '.') {
@@ -263,8 +214,8 @@ static void make_parts(struct reading *r, struct parts *p)
 		r->lost_columns += p->metric[i] < 0;
 		if (c->map.adds_up)
 			sum_up(c);
-		if (c->count > r->time_count)
-			r->late_values += c->count - r->time_count;
+		if (c->count > r->times.count)
+			r->late_values += c->count - r->times.count;
 	}
 }
 
@@ -286,7 +237,7 @@ static void add_readings(struct reading *r, struct parts *p, struct sample_write
 {
 	for (size_t k = 0; k < p->count; k++) {
 		sample_begin(&p->list[k].set);
-		p->list[k].set.time_ns = (uint64_t)r->times[i];
+		p->list[k].set.time_ns = (uint64_t)r->times.values[i];
 	}
 	for (size_t n = 0; n < r->column_count; n++)
 		if (p->metric[n] >= 0 && i < r->columns[n].count &&
@@ -313,7 +264,7 @@ static int write_host(struct reading *r)
 	struct parts p = {0};
 	int e = 0;
 
-	if (!r->time_count) {
+	if (!r->times.count) {
 		r->hosts_without_times += r->column_count > 0;
 		return 0;
 	}
@@ -323,10 +274,10 @@ static int write_host(struct reading *r)
 	struct sample_writer *w = sample_writer_open(r->out, &head);
 	for (size_t k = 0; k < p.count; k++)
 		p.list[k].number = sample_writer_source(w, p.list[k].name, 1, &p.list[k].set);
-	for (size_t i = 0; i < r->time_count && e == 0; i++) {
-		if (r->times[i] == ABSENT)
+	for (size_t i = 0; i < r->times.count && e == 0; i++) {
+		if (r->times.values[i] == ABSENT)
 			continue;
-		note_time(r, r->times[i]);
+		note_time(r, r->times.values[i]);
 		add_readings(r, &p, w, i);
 		if (i % 64 == 63)
 			e = sample_writer_flush(w, false);
@@ -338,88 +289,30 @@ static int write_host(struct reading *r)
 	return e < 0 ? e : end;
 }
 
-static int read_host(struct reading *r, const char *key)
+static int end_host(void *user, const char *key PL_UNUSED)
 {
-	int t, e = 0;
+	int e = write_host(user);
 
-	name_host(r, key);
-	while (e == 0 && (t = json_reader_next(&r->json, r->why)) != JSON_OBJECT_END) {
-		if (t < 0)
-			return t;
-		_cleanup_free_ char *name = xstrdup(r->json.text.buf);
-		e = read_member(r, NULL, name);
-	}
-	if (e == 0)
-		e = write_host(r);
-	forget_host(r);
+	forget_host(user);
 	return e;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static int read_file(struct reading *r)
+static int read_one(struct reading *r, int dir, enum perfmon_file file, struct strbuf *why)
 {
-	struct json_reader *j = &r->json;
-	int t = json_reader_next(j, r->why), e = 0;
+	struct perfmon_walk w = {.file = file,
+				 .user = r,
+				 .begin = name_host,
+				 .column = new_column,
+				 .value = put_value,
+				 .end = end_host,
+				 .ret_period_s = &r->period_s};
 
-	if (t >= 0 && t != JSON_OBJECT) {
-		strbuf_addf(r->why, "line %u: no object", j->line);
-		return -EBADMSG;
-	}
-	while (t >= 0 && e == 0 && (t = json_reader_next(j, r->why)) == JSON_KEY) {
-		_cleanup_free_ char *key = xstrdup(j->text.buf);
-
-		t = json_reader_next(j, r->why);
-		if (t == JSON_NUMBER && !strcmp(key, "sampling_frequency"))
-			r->period_s = j->real;
-		else if (t == JSON_OBJECT)
-			e = read_host(r, key);
-		else if (t >= 0)
-			e = json_reader_skip(j, (enum json_token)t, r->why);
-	}
-	if (t >= 0 && e == 0)
-		t = json_reader_next(j, r->why); /* nothing may follow */
-	return t < 0 ? t : e;
-}
-
-static int open_file(int dir, const char *name)
-{
-	struct stat st;
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		close(fd);
-		errno = EINVAL;
-		return -1;
-	}
-	return fd;
-}
-
-static int read_one(struct reading *r, int dir, enum perfmon_file file)
-{
-	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	_cleanup_close_ int fd = open_file(dir, perfmon_file_names[file]);
-
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0) {
-		int e = errno;
-
-		strbuf_addf(r->why, "'%s': %s", perfmon_file_names[file], strerror(e));
-		return -e;
-	}
-	struct strbuf *why = r->why;
-	r->why = &reason;
 	r->file = file;
-	json_reader_init(&r->json, fd);
-	int e = read_file(r);
-	json_reader_release(&r->json);
+	int e = perfmon_walk(&w, dir, why);
 	forget_host(r);
-	r->why = why;
-	if (e < 0)
-		strbuf_addf(why, "'%s': %s", perfmon_file_names[file],
-			    reason.len ? reason.buf : strerror(-e));
-	return e;
+	return e == -ENOENT ? 0 : e;
 }
 
 /* ---- metadata ------------------------------------------------------------------------------- */
@@ -527,20 +420,20 @@ static void warn(struct value *list, uint64_t count, const char *text)
 
 int perfmon_read(int dir, const char *id, int fd, struct sampled_job *ret, struct strbuf *why)
 {
-	struct reading r = {.id = id, .out = fd, .why = why};
+	struct reading r = {.id = id, .out = fd};
 	_cleanup_value_ struct value *given = NULL;
 
 	*ret = (struct sampled_job){0};
 	int e = read_meta(dir, &given, why);
 	for (unsigned i = 0; i < PERFMON_FILES && e == 0; i++)
-		e = read_one(&r, dir, (enum perfmon_file)i);
+		e = read_one(&r, dir, (enum perfmon_file)i, why);
 	free(r.columns);
-	free(r.times);
+	free(r.times.values);
 	if (e < 0)
 		return e;
 	ret->meta = make_meta(&r, given);
 	ret->warnings = value_new(VALUE_LIST);
-	warn(ret->warnings, r.bad_values, "values are no numbers, or too large: left out");
+	warn(ret->warnings, r.bad_values, "values are not numbers, or too large: left out");
 	warn(ret->warnings, r.late_values, "values are beyond the time stamps: left out");
 	warn(ret->warnings, r.lost_columns, "metrics too many: left out");
 	warn(ret->warnings, r.hosts_without_times, "hosts have no time stamps: left out");

@@ -39,13 +39,12 @@ static int write_report(struct store *s, int64_t job, const struct perfmon_chart
 	struct report report;
 
 	int r = report_load(&report, s, job, NULL);
-	if (r < 0) {
-		log_error("no report: %s", store_error(s));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "no report: %s", store_error(s));
 	struct plot *plots = xcalloc(charts->count + 1, sizeof(*plots));
 	struct plot_page *pages = xcalloc(charts->count + 1, sizeof(*pages));
-	r = report_pdf_with(&report, pages, perfmon_pages(charts, plots, pages), path, &why);
+	r = report_pdf_with(&report, "# Nodes", pages, perfmon_pages(charts, plots, pages), path,
+			    &why);
 	free(plots);
 	free(pages);
 	report_release(&report);
@@ -66,10 +65,8 @@ int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, co
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = perfmon_charts_load(&charts, s, job);
-	if (r < 0) {
-		log_error("no plots: %s", store_error(s));
-		return r;
-	}
+	if (r < 0)
+		return fail_with(r, "no plots: %s", store_error(s));
 	r = write_plots(&charts, dir);
 	if (r >= 0)
 		r = write_report(s, job, &charts, dir, id);

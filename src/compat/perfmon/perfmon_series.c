@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* What one entity of a counter said last; its sum does not fall when an interface goes away. */
+/* The last value of one entity of a counter; its sum does not fall when an interface goes away. */
 struct perfmon_last {
 	char *entity;
 	int64_t raw;
 	uint64_t reading; /* in which it was seen */
 };
 
-/* Interfaces of containers come and go without end; of so many those that went are added up. */
+/* Interfaces of containers come and go; beyond this number those that are gone are summed. */
 #define LAST_MAX 4096
 #define COLUMNS_MAX 65536
 #define EARLY_US 50000
@@ -259,7 +259,7 @@ static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned 
  */
 static void add_tick(struct perfmon_ticks *t, int64_t at_us, int64_t stamp)
 {
-	if (t->list && t->count) {
+	if (t->count) {
 		struct perfmon_tick *last = &t->list[t->count - 1];
 
 		if (at_us <= last->until_us)
@@ -269,10 +269,7 @@ static void add_tick(struct perfmon_ticks *t, int64_t at_us, int64_t stamp)
 			return;
 		}
 	}
-	if (!t->list || t->count == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 256;
-		t->list = xreallocarray(t->list, t->cap, sizeof(*t->list));
-	}
+	GROW(t->list, t->count, t->cap);
 	t->list[t->count++] = (struct perfmon_tick){at_us, at_us, stamp};
 }
 
@@ -316,8 +313,7 @@ static void take_reading(struct reader *r)
 	}
 }
 
-/* ---- the rest of a file ------------------------------------------------------------------------
- */
+/* ---- the rest of a file --------------------------------------------------------------------- */
 
 static void take_head(struct reader *r, const char *host)
 {
@@ -341,21 +337,21 @@ static void take_head(struct reader *r, const char *host)
 }
 
 /* "key=value\n" lines as a dict. */
-static struct value *facts_of(const struct entity *e)
+static struct value *metadata_of(const struct entity *e)
 {
-	struct value *facts = value_new(VALUE_DICT);
+	struct value *metadata = value_new(VALUE_DICT);
 
-	for (const char *p = e->facts; p && *p;) {
+	for (const char *p = e->metadata; p && *p;) {
 		size_t line = strcspn(p, "\n"), key = strcspn(p, "=\n");
 
 		if (key < line) {
 			_cleanup_free_ char *name = xstrndup(p, key);
 
-			value_set(facts, name, value_strn(p + key + 1, line - key - 1));
+			value_set(metadata, name, value_strn(p + key + 1, line - key - 1));
 		}
 		p += line + (p[line] == '\n');
 	}
-	return facts;
+	return metadata;
 }
 
 static void take_entity(struct reader *r)
@@ -374,7 +370,7 @@ static void take_entity(struct reader *r)
 	if (!*to)
 		*to = value_new(VALUE_DICT);
 	if (value_pairs(*to) < PERFMON_ENTITIES_MAX)
-		value_set(*to, e->name, facts_of(e));
+		value_set(*to, e->name, metadata_of(e));
 	if (to != &r->series->processes)
 		return;
 	if (!r->run.processes)
@@ -422,8 +418,7 @@ int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struc
 	return e;
 }
 
-/* ---- columns over ticks ------------------------------------------------------------------------
- */
+/* ---- columns over ticks --------------------------------------------------------------------- */
 
 const struct perfmon_ticks *perfmon_series_ticks(const struct perfmon_series *s,
 						 enum perfmon_file file)

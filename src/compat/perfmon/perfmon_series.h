@@ -2,14 +2,13 @@
  * The readings of one host's sample files as perfmon's columns: what belongs to a key, over all
  * interfaces, ports and runs, with the times that make the time stamps of each file.
  */
-#ifndef PL_COMPAT_PERFMON_PERFMON_SERIES_H
-#define PL_COMPAT_PERFMON_PERFMON_SERIES_H
+#pragma once
 
 #include "compat/perfmon/perfmon_keys.h"
 #include "core/value.h"
 #include "samples/sample_file.h"
 
-/* Of each kind that facts are kept of. */
+/* Each kind of entity whose metadata are kept. */
 #define PERFMON_ENTITIES_MAX 4096
 
 /* Readings in one second of the source that is a file's clock: the first of them, and the last.
@@ -38,10 +37,10 @@ struct perfmon_column {
 	size_t count, cap;
 	bool any; /* a value was there at least once */
 	bool counter;
-	/* counters of entities that come and go: what each said last */
+	/* counters of entities that come and go: the last value of each */
 	struct perfmon_last *last;
 	size_t last_count, last_cap;
-	int64_t gone; /* of those that are no longer kept */
+	int64_t gone; /* the sum of entities that were dropped */
 };
 
 /* A run as far as it was read. */
@@ -59,7 +58,7 @@ struct perfmon_series {
 	struct perfmon_column *columns;
 	size_t count, cap;
 	struct perfmon_ticks clocks[PERFMON_FILES][3]; /* as perfmon_clocks */
-	struct value *gpus;                            /* name of each GPU, and its facts */
+	struct value *gpus;                            /* name of each GPU, and its metadata */
 	struct value *processes; /* likewise, of processes that were sampled one by one */
 	int64_t period_us;
 	int64_t floor_us; /* of the run being read: earlier readings were in another's file */
@@ -101,8 +100,6 @@ void perfmon_series_join(struct perfmon_series *s, struct perfmon_series *job,
 /* The clock of a file. */
 const struct perfmon_ticks *perfmon_series_ticks(const struct perfmon_series *s,
 						 enum perfmon_file file);
-/* What a column says at each tick; ret has one place for each. */
+/* The value of a column at each tick; ret has one place for each. */
 void perfmon_column_at(const struct perfmon_column *c, const struct perfmon_series *s,
 		       const struct perfmon_ticks *t, struct perfmon_point *ret);
-
-#endif

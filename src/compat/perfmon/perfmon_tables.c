@@ -2,14 +2,11 @@
 #include "compat/perfmon/perfmon_tables.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "compat/perfmon/perfmon_headers.h"
-#include "compat/perfmon/perfmon_keys.h"
-#include "core/text/json_reader.h"
+#include "compat/perfmon/perfmon_walk.h"
 #include "tables/atomic_output.h"
 #include "tables/table_builder.h"
 
@@ -28,7 +25,7 @@ struct column {
 	double *values; /* of the host in hand; NaN: absent */
 	size_t count, cap;
 	size_t hosts; /* that have it */
-	bool real;    /* a value is no whole number, or absent */
+	bool real;    /* a value is not an integer, or absent */
 };
 
 struct output {
@@ -41,22 +38,19 @@ struct output {
 struct terminal_table {
 	const struct perfmon_tables *t;
 	enum perfmon_file kind;
-	char name[32]; /* "cpu_metrics" */
-	struct json_reader json;
+	char name[32];          /* "cpu_metrics" */
 	struct column *columns; /* metrics only */
 	size_t count, cap;
 	struct column times;
 	size_t hosts, rows, host_width;
 	bool writing;
-	struct table_column *frame;
+	struct table_column *table;
 	struct table_builder build;
 	struct output outputs[FORMATS_MAX];
-	struct strbuf reason; /* what is wrong with the JSON */
 	struct strbuf *why;
 };
 
-/* ---- columns -----------------------------------------------------------------------------------
- */
+/* ---- columns -------------------------------------------------------------------------------- */
 
 static struct column *find_column(struct terminal_table *t, const char *group, const char *key)
 {
@@ -112,60 +106,37 @@ static int compare_columns(const void *a, const void *b)
 	return r ? r : strcmp(x->key, y->key);
 }
 
-/* ---- a host ------------------------------------------------------------------------------------
- */
+/* ---- a host --------------------------------------------------------------------------------- */
 
-static int read_array(struct terminal_table *t, struct column *c)
+static void begin_host(void *user, const char *host PL_UNUSED)
 {
-	int token;
+	struct terminal_table *t = user;
 
-	c->count = 0;
-	while ((token = json_reader_next(&t->json, &t->reason)) != JSON_ARRAY_END) {
-		if (token < 0)
-			return token;
-		double v =
-			token == JSON_NUMBER && isfinite(t->json.real) ? t->json.real : (double)NAN;
-		int r = json_reader_skip(&t->json, (enum json_token)token, &t->reason);
-
-		if (r < 0)
-			return r;
-		if (c->count == VALUES_MAX)
-			continue;
-		GROW(c->values, c->count, c->cap);
-		c->values[c->count++] = v;
-	}
-	return 0;
+	t->times.count = 0;
+	for (size_t i = 0; i < t->count; i++)
+		t->columns[i].count = 0;
 }
 
-/* What is in words is no column. */
-static bool in_words(const char *group, const char *key)
+static void *begin_column(void *user, const char *group, const char *key)
 {
-	return !group && (!strcmp(key, "child_proc_md") || !strcmp(key, "parent_proc_md"));
+	struct terminal_table *t = user;
+	bool times = !group && !strcmp(key, "time_stamps");
+	struct column *c = times ? &t->times : find_column(t, group, key);
+
+	if (c)
+		c->count = 0;
+	return c;
 }
 
-static int read_member(struct terminal_table *t, const char *group, const char *key)
+static void add_value(void *user PL_UNUSED, void *column, const struct json_reader *j,
+		      enum json_token token)
 {
-	int token = json_reader_next(&t->json, &t->reason);
+	struct column *c = column;
 
-	if (token == JSON_ARRAY && !group && !strcmp(key, "time_stamps"))
-		return read_array(t, &t->times);
-	if (token == JSON_ARRAY && !in_words(group, key)) {
-		struct column *c = find_column(t, group, key);
-
-		if (c)
-			return read_array(t, c);
-	}
-	if (token != JSON_OBJECT || group || in_words(group, key))
-		return token < 0 ? token
-				 : json_reader_skip(&t->json, (enum json_token)token, &t->reason);
-	while ((token = json_reader_next(&t->json, &t->reason)) == JSON_KEY) {
-		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
-		int r = read_member(t, key, name);
-
-		if (r < 0)
-			return r;
-	}
-	return token < 0 ? token : 0;
+	if (c->count == VALUES_MAX)
+		return;
+	GROW(c->values, c->count, c->cap);
+	c->values[c->count++] = token == JSON_NUMBER && isfinite(j->real) ? j->real : (double)NAN;
 }
 
 /* What the columns have to hold. */
@@ -193,7 +164,7 @@ static void put_number(struct terminal_table *t, size_t column, const struct col
 
 	if (v != v)
 		table_builder_absent(&t->build, column);
-	else if (t->frame[column].type == TABLE_REAL)
+	else if (t->table[column].type == TABLE_REAL)
 		table_builder_real(&t->build, column, v / c->divisor);
 	else
 		table_builder_int(&t->build, column, (int64_t)v);
@@ -210,7 +181,7 @@ static void write_batch(struct terminal_table *t)
 		struct output *o = &t->outputs[i];
 
 		if (o->file && !o->error)
-			o->error = o->format->write(o->file, &b, t->why);
+			o->error = table_write(o->file, &b, t->why);
 	}
 	table_builder_begin(&t->build);
 }
@@ -228,82 +199,49 @@ static void write_host(struct terminal_table *t, const char *host)
 	}
 }
 
-static int read_host(struct terminal_table *t, const char *host)
+static int end_host(void *user, const char *host)
 {
-	int token, r = 0;
+	struct terminal_table *t = user;
 
-	t->times.count = 0;
-	for (size_t i = 0; i < t->count; i++)
-		t->columns[i].count = 0;
-	while (r == 0 && (token = json_reader_next(&t->json, &t->reason)) != JSON_OBJECT_END) {
-		if (token < 0)
-			return token;
-		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
-		r = read_member(t, NULL, name);
-	}
-	if (r == 0 && t->writing)
+	if (t->writing)
 		write_host(t, host);
-	else if (r == 0)
+	else
 		survey_host(t, host);
-	return r;
+	return 0;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------
- */
-
-static int read_hosts(struct terminal_table *t)
+/* Others say one sentence; here each is a line. */
+static void end_line(struct strbuf *why)
 {
-	int token = json_reader_next(&t->json, &t->reason), r = 0;
-
-	if (token >= 0 && token != JSON_OBJECT) {
-		strbuf_addstr(&t->reason, "no object");
-		return -EBADMSG;
-	}
-	while (token >= 0 && r == 0 &&
-	       (token = json_reader_next(&t->json, &t->reason)) == JSON_KEY) {
-		_cleanup_free_ char *key = xstrdup(t->json.text.buf);
-
-		token = json_reader_next(&t->json, &t->reason);
-		if (token == JSON_OBJECT)
-			r = read_host(t, key);
-		else if (token >= 0)
-			r = json_reader_skip(&t->json, (enum json_token)token, &t->reason);
-	}
-	return token < 0 ? token : r;
+	if (why->len && why->buf[why->len - 1] != '\n')
+		strbuf_addch(why, '\n');
 }
 
 /* -ENOENT where there is none. */
 static int read_file(struct terminal_table *t)
 {
-	struct stat st;
-	_cleanup_close_ int fd = openat(t->t->metrics, perfmon_file_names[t->kind],
-					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int r = fd < 0 ? -errno : 0;
+	struct perfmon_walk w = {.file = t->kind,
+				 .user = t,
+				 .begin = begin_host,
+				 .column = begin_column,
+				 .value = add_value,
+				 .end = end_host};
+	int r = perfmon_walk(&w, t->t->metrics, t->why);
 
-	if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-		r = -EINVAL;
-	if (r == 0) {
-		json_reader_init(&t->json, fd);
-		r = read_hosts(t);
-		json_reader_release(&t->json);
-	}
-	if (r < 0 && r != -ENOENT)
-		strbuf_addf(t->why, "'%s': %s\n", perfmon_file_names[t->kind],
-			    t->reason.len ? t->reason.buf : strerror(-r));
+	end_line(t->why);
 	return r;
 }
 
-/* ---- outputs -----------------------------------------------------------------------------------
- */
+/* ---- outputs -------------------------------------------------------------------------------- */
 
 static void make_frame(struct terminal_table *t)
 {
 	if (t->count)
 		qsort(t->columns, t->count, sizeof(*t->columns), compare_columns);
 	name_columns(t);
-	t->frame = xcalloc(METRICS + t->count, sizeof(*t->frame));
-	t->frame[HOST] = (struct table_column){"Host", TABLE_TEXT, NULL};
-	t->frame[TIMESTAMPS] =
+	t->table = xcalloc(METRICS + t->count, sizeof(*t->table));
+	t->table[HOST] = (struct table_column){"Host", TABLE_TEXT, NULL};
+	t->table[TIMESTAMPS] =
 		(struct table_column){"Timestamps", TABLE_INT, "seconds since 1970 UTC"};
 	for (size_t i = 0; i < t->count; i++) {
 		struct column *c = &t->columns[i];
@@ -312,22 +250,15 @@ static void make_frame(struct terminal_table *t)
 		 * seconds are the same in every job */
 		c->real = c->real || c->hosts < t->hosts || c->divisor != 1 ||
 			  str_suffix(c->header, "[%]") || str_suffix(c->header, "[s]");
-		t->frame[METRICS + i] =
+		t->table[METRICS + i] =
 			(struct table_column){c->header, c->real ? TABLE_REAL : TABLE_INT, NULL};
 	}
-	table_builder_init(&t->build, t->frame, METRICS + t->count, 0);
+	table_builder_init(&t->build, t->table, METRICS + t->count, 0);
 }
 
 static char *output_path(const struct terminal_table *t, const struct table_format *f)
 {
 	return xasprintf("%s/%s%s", t->t->dir, f->database ? "metrics" : t->name, f->suffix);
-}
-
-/* Formats say one sentence; here each is a line. */
-static void end_line(struct strbuf *why)
-{
-	if (why->len && why->buf[why->len - 1] != '\n')
-		strbuf_addch(why, '\n');
 }
 
 static void open_output(struct terminal_table *t, struct output *o)
@@ -349,8 +280,8 @@ static void open_output(struct terminal_table *t, struct output *o)
 						      .hints = hints,
 						      .rows = (int64_t)t->rows};
 
-		o->error = o->format->open(&o->file, o->place.path, t->frame, METRICS + t->count,
-					   &options, t->why);
+		o->error = table_open(&o->file, o->format, o->place.path, t->table,
+				      METRICS + t->count, &options, t->why);
 		if (o->error < 0)
 			atomic_output_cancel(&o->place);
 	}
@@ -374,9 +305,9 @@ static int close_output(struct terminal_table *t, struct output *o, bool whole)
 	if (!o->file)
 		return o->error;
 	if (whole && o->error >= 0)
-		o->error = o->format->close(o->file, t->why);
+		o->error = table_close(o->file, t->why);
 	else
-		o->format->abandon(o->file);
+		table_abandon(o->file);
 	if (whole && o->error >= 0)
 		o->error = atomic_output_commit(&o->place, t->why);
 	atomic_output_cancel(&o->place);
@@ -412,7 +343,7 @@ static int write_one(const struct perfmon_tables *tables, enum perfmon_file kind
 {
 	struct terminal_table *t = xcalloc(1, sizeof(*t));
 
-	*t = (struct terminal_table){.t = tables, .kind = kind, .why = why, .reason = STRBUF_INIT};
+	*t = (struct terminal_table){.t = tables, .kind = kind, .why = why};
 	snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(perfmon_file_names[kind], "."),
 		 perfmon_file_names[kind]);
 	t->times.divisor = 1;
@@ -425,10 +356,9 @@ static int write_one(const struct perfmon_tables *tables, enum perfmon_file kind
 		column_free(&t->columns[i]);
 	free(t->columns);
 	free(t->times.values);
-	if (t->frame)
+	if (t->table)
 		table_builder_release(&t->build);
-	free(t->frame);
-	strbuf_release(&t->reason);
+	free(t->table);
 	free(t);
 	return r;
 }

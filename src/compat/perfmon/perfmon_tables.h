@@ -3,8 +3,7 @@
  * the columns Host, Timestamps, and one for each metric under a name for people. docs/perfmon.md
  * lists the names. Files are read host by host, twice: which columns there are, and their values.
  */
-#ifndef PL_COMPAT_PERFMON_PERFMON_TABLES_H
-#define PL_COMPAT_PERFMON_PERFMON_TABLES_H
+#pragma once
 
 #include "tables/table.h"
 
@@ -18,9 +17,7 @@ struct perfmon_tables {
 
 /*
  * Writes <dir>/<file>.<suffix> for each file and format; all files share metrics.h5, which others
- * may be in, and <file>.h5 is a link to it. What went wrong is told in *why, a line each: the rest
+ * may be in, and <file>.h5 is a link to it. Problems are added to *why, one line each; the rest
  * is written. The number of tables, or the first negative errno.
  */
 int perfmon_tables_write(const struct perfmon_tables *t, struct strbuf *why);
-
-#endif

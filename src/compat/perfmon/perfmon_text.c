@@ -11,11 +11,10 @@
 #include "core/files/fs.h"
 #include "core/text/text.h"
 
-/* ---- .ipc-<job id> ----------------------------------------------------------------------------
- */
+/* ---- .ipc-<job id> -------------------------------------------------------------------------- */
 
-/* A file that has said FINISHED for longer than this when we begin is not about us. Hosts of one
- * job begin within less, and those that are there already have read it by then. */
+/* A file that contained FINISHED for longer than this when we start is from an earlier run. Hosts
+ * of one job begin within less, and those that are there already have read it by then. */
 #define STALE_S 10
 
 static int write_word(const char *path, const char *word, int flags)
@@ -57,7 +56,7 @@ int perfmon_ipc_begin(const char *path)
 		return r;
 	if (!strcmp(word, "FINISHED") && stat(path, &st) == 0 &&
 	    st.st_mtime + STALE_S < time(NULL)) {
-		log_info("'%s' is of an earlier monitoring and begins anew", path);
+		log_info("'%s' belongs to an earlier run of perfmon and is started again", path);
 		return write_word(path, "INPROGRESS\n", O_TRUNC);
 	}
 	return 0;
@@ -72,8 +71,7 @@ void perfmon_ipc_end(const char *path)
 		(void)unlink(path);
 }
 
-/* ---- YAML -------------------------------------------------------------------------------------
- */
+/* ---- YAML ----------------------------------------------------------------------------------- */
 
 /* JSON's strings are YAML's, but for characters that YAML does not print or takes for a new line.
  */

@@ -1,4 +1,4 @@
-/* Files that are read again and again; see cached_file.h. */
+/* Cached files; see cached_file.h. */
 #include "core/files/cached_file.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 #define ONCE_MAX ((size_t)16 << 20)
 
-/* How many descriptors are kept by all sources, which may run in several threads, and may be. */
-static atomic_long kept_count, kept_limit;
+/* Number of cached descriptors of all sources and threads, and its limit. */
+static atomic_long cached_count, cached_limit;
 
-static bool may_keep(void)
+static bool may_cache(void)
 {
-	long limit = atomic_load(&kept_limit);
+	long limit = atomic_load(&cached_limit);
 
 	if (!limit) {
 		struct rlimit rl = {.rlim_cur = 256};
@@ -25,11 +25,11 @@ static bool may_keep(void)
 		(void)getrlimit(RLIMIT_NOFILE, &rl);
 		limit = rl.rlim_cur < 65536 ? (long)rl.rlim_cur / 4 : 16384;
 		limit = limit > 0 ? limit : 1;
-		atomic_store(&kept_limit, limit);
+		atomic_store(&cached_limit, limit);
 	}
-	if (atomic_fetch_add(&kept_count, 1) < limit)
+	if (atomic_fetch_add(&cached_count, 1) < limit)
 		return true;
-	atomic_fetch_sub(&kept_count, 1);
+	atomic_fetch_sub(&cached_count, 1);
 	return false;
 }
 
@@ -61,7 +61,7 @@ int sysfile_begin(struct sysfile *f)
 	f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (f->fd < 0)
 		return -errno;
-	/* not a pipe or a device that somebody put into a tree: those may block */
+	/* a pipe or device may block */
 	int r = fstat(f->fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
 	if (r < 0)
 		sysfile_end(f, false);
@@ -88,18 +88,18 @@ ssize_t sysfile_get(const struct sysfile *f, char *buf, size_t size, size_t from
 
 void sysfile_end(struct sysfile *f, bool keep)
 {
-	/* one that never was named has no descriptor either */
+	/* a file without a path is not open */
 	if (!f->path || f->fd < 0)
 		return;
-	if (keep && (f->kept || may_keep())) {
-		f->kept = true;
+	if (keep && (f->cached || may_cache())) {
+		f->cached = true;
 		return;
 	}
 	close(f->fd);
 	f->fd = -1;
-	if (f->kept)
-		atomic_fetch_sub(&kept_count, 1);
-	f->kept = false;
+	if (f->cached)
+		atomic_fetch_sub(&cached_count, 1);
+	f->cached = false;
 }
 
 void sysfile_close(struct sysfile *f)
@@ -126,7 +126,7 @@ void cached_file_release(struct cached_file *k)
 	*k = (struct cached_file){.file = SYSFILE_INIT};
 }
 
-/* The text as far as it goes; whatever fails, the next reading opens the file again. */
+/* Reads the whole text. */
 static int read_text(struct cached_file *k)
 {
 	int r = sysfile_begin(&k->file);
@@ -142,7 +142,7 @@ static int read_text(struct cached_file *k)
 		k->len += (size_t)n;
 		if ((size_t)n < room)
 			return 0;
-		if (k->cap >= KEPT_MAX)
+		if (k->cap >= CACHED_FILE_MAX)
 			return -EFBIG;
 		k->cap *= 2;
 		k->text = xreallocarray(k->text, k->cap, 1);
@@ -161,7 +161,7 @@ int cached_file_read(struct cached_file *k)
 	if (r < 0)
 		k->len = 0;
 	k->text[k->len] = 0;
-	/* the kernel prints none; names that hold one could not be told apart */
+	/* the kernel prints no NUL, and names with one would be ambiguous */
 	for (char *p = k->text; (p = memchr(p, 0, (size_t)(k->text + k->len - p)));)
 		*p = '?';
 	return r;
@@ -201,8 +201,47 @@ char *read_fact(const char *fmt, ...)
 	return n ? xstrndup(p, n) : NULL;
 }
 
-/* ---- lines, words, numbers ----------------------------------------------------------------------
+/* ---- names in a directory ---------------------------------------------------------------------
  */
+
+static int by_version(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+int name_list_read(struct name_list *l, const char *prefix, const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
+	size_t cap = 0;
+	va_list ap;
+
+	*l = (struct name_list){0};
+	va_start(ap, fmt);
+	strbuf_vaddf(&path, fmt, ap);
+	va_end(ap);
+	_cleanup_list_ DIR *dir = opendir(path.buf);
+	if (!dir)
+		return -errno;
+	for (struct dirent *e; l->count < NAME_LIST_MAX && (e = readdir(dir));) {
+		if (e->d_name[0] == '.' || !str_prefix(e->d_name, prefix))
+			continue;
+		GROW(l->names, l->count, cap);
+		l->names[l->count++] = xstrdup(e->d_name);
+	}
+	if (l->count)
+		qsort(l->names, l->count, sizeof(*l->names), by_version);
+	return 0;
+}
+
+void name_list_release(struct name_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->names[i]);
+	free(l->names);
+	*l = (struct name_list){0};
+}
+
+/* ---- lines, words, numbers ------------------------------------------------------------------- */
 
 bool line_next(struct words *text, struct words *line)
 {

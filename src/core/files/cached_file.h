@@ -1,10 +1,9 @@
 /*
- * Files of /proc and /sys that are read at every tick: the descriptor stays open and is read from
- * the start again, which is several times cheaper than opening it anew. With it what sources need
- * to take numbers from such a text: whole lines, words, numbers that fit.
+ * Files of /proc and /sys that are read at every tick. The descriptor stays open and is read again
+ * from the start, which is several times cheaper than opening the file again. Also lines, words and
+ * numbers of such files.
  */
-#ifndef PL_CORE_FILES_CACHED_FILE_H
-#define PL_CORE_FILES_CACHED_FILE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,60 +11,72 @@
 
 #include "core/strbuf.h"
 
-/* More than this is refused: a machine with 8192 CPUs has a /proc/stat of under 1 MiB. */
-#define KEPT_MAX ((size_t)32 << 20)
+/* Limit of a file: /proc/stat of a machine with 8192 CPUs is below 1 MiB. */
+#define CACHED_FILE_MAX ((size_t)32 << 20)
 
 /*
- * A file by its name, with a descriptor that is kept up to a quarter of what this process may have
- * open; beyond that it is opened for each reading.
+ * A file with a cached descriptor. All of them use up to a quarter of the descriptors of this
+ * process; further files are opened for each reading.
  */
 struct sysfile {
-	char *path; /* NULL: none */
-	int fd;     /* -1: not open */
-	bool kept;  /* fd stays from reading to reading */
+	char *path;  /* NULL: none */
+	int fd;      /* -1: not open */
+	bool cached; /* fd stays open between readings */
 };
 #define SYSFILE_INIT     \
 	{                \
 		.fd = -1 \
 	}
 
-/* Names a file; opens nothing. */
+/* Sets the path; does not open the file. */
 void sysfile_init(struct sysfile *f, const char *fmt, ...) PL_PRINTF(2, 3);
 void sysfile_vinit(struct sysfile *f, const char *fmt, va_list ap);
 void sysfile_close(struct sysfile *f);
-/* Begins a reading. Never waits: what is no regular file is -EINVAL. */
+/* Begins a reading. Never blocks. 0, -EINVAL (not a regular file) or the errno of open(), negative.
+ */
 int sysfile_begin(struct sysfile *f);
-/* From an offset to the end or until buf is full: the number of bytes or a negative errno. */
+/* Reads from an offset to the end or until buf is full. The number of bytes, or a negative errno.
+ */
 ssize_t sysfile_get(const struct sysfile *f, char *buf, size_t size, size_t from);
-/* Ends it; keep: the descriptor may stay. */
+/* Ends a reading; keep: the descriptor may stay open. */
 void sysfile_end(struct sysfile *f, bool keep);
 
-/* One whose text is taken whole. */
+/* A file that is read as a whole. */
 struct cached_file {
 	struct sysfile file;
-	char *text; /* what was read last, with a NUL behind it; NULL before the first reading */
+	char *text; /* the last content with a NUL; NULL before the first reading */
 	size_t len, cap;
 };
 
-/* Names the file; it is opened by the first reading. */
+/* Sets the path; the first reading opens the file. */
 void cached_file_init(struct cached_file *k, const char *fmt, ...) PL_PRINTF(2, 3);
 void cached_file_release(struct cached_file *k);
 /*
- * Reads the whole file; NUL bytes become question marks. 0, or a negative errno: the text is then
- * empty, and the next reading opens the file again, so that one which comes back is found. Never
- * waits: what is no regular file is refused.
+ * Reads the whole file; NUL bytes become question marks. Never blocks. 0, or a negative errno
+ * (-EINVAL: not a regular file, -EFBIG: too large): then the text is empty, and the next reading
+ * opens the file again.
  */
 int cached_file_read(struct cached_file *k);
 
-/* The same for a file that is read once; freed by the caller, NULL when it cannot be read. */
+/* Reads a file once; freed by the caller. NULL: it cannot be read. */
 char *read_once(const char *fmt, ...) PL_PRINTF(1, 2);
-/* Its first line without blanks around it, for facts; NULL when it is empty or cannot be read. */
+/* Reads the first line without surrounding blanks; NULL: it is empty or cannot be read. */
 char *read_fact(const char *fmt, ...) PL_PRINTF(1, 2);
 
-/* ---- lines, words, numbers ----------------------------------------------------------------------
- */
+/* Names in a directory that begin with a prefix, in natural order (cpu2 before cpu10). */
+struct name_list {
+	char **names;
+	size_t count;
+};
+/* At most this many names are taken; Linux has at most 8192 CPUs. */
+#define NAME_LIST_MAX 16384
+int name_list_read(struct name_list *l, const char *prefix, const char *fmt, ...) PL_PRINTF(3, 4);
+void name_list_release(struct name_list *l);
+#define _cleanup_name_list_ _cleanup_(name_list_release)
 
-/* A text that is walked through. */
+/* ---- lines, words, numbers ------------------------------------------------------------------- */
+
+/* The rest of a text that is read word by word. */
 struct words {
 	const char *p, *end;
 };
@@ -75,17 +86,15 @@ static inline struct words cached_file_words(const struct cached_file *k)
 	return (struct words){k->text, k->text + k->len};
 }
 
-/* The next line, without its newline. A last line without one was cut off and is left out. */
+/* The next line, without its newline. Ignores a last line without a newline: it was cut off. */
 bool line_next(struct words *text, struct words *line);
-/* The next word of a line, ended by blanks or tabs. */
+/* The next word of a line; words are separated by blanks or tabs. */
 bool word_next(struct words *line, struct words *word);
 bool word_is(const struct words *word, const char *s);
 bool word_begins(const struct words *word, const char *s);
-/* Takes the next word: true when it is a decimal number that fits into 63 bits. */
+/* Takes the next word; true: it is a decimal number below 2^63. */
 bool number_next(struct words *line, uint64_t *ret);
-/* The number that a text is, as far as the end of its first line. */
+/* The number at the beginning of the first line of a text. */
 bool number_only(const struct words *text, uint64_t *ret);
-/* A word such as "avg10=1.25" or "0.07" with two digits behind the point, in hundredths. */
+/* A word such as "avg10=1.25" or "0.07", in hundredths. */
 bool hundredths(const struct words *word, uint64_t *ret);
-
-#endif

@@ -1,4 +1,4 @@
-/* Careful file handling; see fs.h. */
+/* Files and directories; see fs.h. */
 #include "core/files/fs.h"
 
 #include <dirent.h>
@@ -29,13 +29,13 @@ static int fail(struct strbuf *why, int error, const char *fmt, ...)
 	return -error;
 }
 
-/* A directory where nobody but us and root can replace what we put there. */
+/* Checks that only we and root can replace files in a directory. */
 static int check_prefix(int fd, const char *prefix, struct strbuf *why)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return fail(why, errno, "cannot look at '%s': %s", prefix, strerror(errno));
+		return fail(why, errno, "cannot stat '%s': %s", prefix, strerror(errno));
 	if ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))
 		return fail(why, EPERM,
 			    "directory '%s' is writable by others and not sticky, so anybody could "
@@ -49,14 +49,14 @@ static int check_prefix(int fd, const char *prefix, struct strbuf *why)
 	return 0;
 }
 
-/* A directory that the user chose keeps its mode: others may have good reason to use it. Below it
- * every level is ours, and private. */
+/* A directory that the user chose keeps its mode, since others may use it. Every level below is
+ * private. */
 static int check_ours(int fd, const char *name, bool chosen, struct strbuf *why)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return fail(why, errno, "cannot look at '%s': %s", name, strerror(errno));
+		return fail(why, errno, "cannot stat '%s': %s", name, strerror(errno));
 	if (st.st_uid != geteuid())
 		return fail(why, EPERM,
 			    "directory '%s' belongs to uid %u, not to you: remove it or choose "
@@ -65,15 +65,15 @@ static int check_ours(int fd, const char *name, bool chosen, struct strbuf *why)
 	if (chosen && (st.st_mode & 002) && !(st.st_mode & S_ISVTX))
 		return fail(
 			why, EPERM,
-			"everybody may write to directory '%s', which is not sticky, so anybody "
-			"could replace our files: chmod o-w or +t it, or choose another prefix",
+			"directory '%s' is writable by everybody and not sticky, so anybody could "
+			"replace our files: chmod o-w or +t it, or choose another prefix",
 			name);
 	if (!chosen && (st.st_mode & 077) && fchmod(fd, 0700) < 0)
 		return fail(why, errno, "cannot make '%s' private: %s", name, strerror(errno));
 	return 0;
 }
 
-/* Opens one level without following a link; -ENOENT is left to the caller. */
+/* Opens one level without following a link. */
 static int open_level(int dirfd, const char *name, struct strbuf *why)
 {
 	int fd = openat(dirfd, name, DIR_FLAGS);
@@ -81,14 +81,15 @@ static int open_level(int dirfd, const char *name, struct strbuf *why)
 	if (fd >= 0)
 		return fd;
 	if (errno == ELOOP || errno == ENOTDIR)
-		return fail(why, errno, "'%s' is a link or no directory: remove it", name);
+		return fail(why, errno, "'%s' is a symbolic link or not a directory: remove it",
+			    name);
 	return fail(why, errno, "cannot open directory '%s': %s", name, strerror(errno));
 }
 
 static int open_ours(int dirfd, const char *name, bool create, bool chosen, struct strbuf *why)
 {
 	if (!fs_is_name(name))
-		return fail(why, EINVAL, "'%s' cannot be the name of a directory", name);
+		return fail(why, EINVAL, "invalid directory name '%s'", name);
 	if (create && mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
 		return fail(why, errno, "cannot make directory '%s': %s", name, strerror(errno));
 	int fd = open_level(dirfd, name, why);
@@ -107,7 +108,7 @@ int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
 	return open_ours(dirfd, name, create, false, why);
 }
 
-/* Is the directory above one that everybody may use, as /tmp is? */
+/* Is the parent directory open to everybody and sticky, as /tmp is? */
 static bool is_open_to_all(const char *path)
 {
 	_cleanup_free_ char *above = xasprintf("%s/..", path);
@@ -154,6 +155,19 @@ int fs_open_named(const char *path, bool create, struct strbuf *why)
 	return fd;
 }
 
+int fs_make_parents(const char *path, mode_t mode, struct strbuf *why)
+{
+	_cleanup_free_ char *dir = xstrdup(path);
+
+	for (char *p = *dir ? dir + 1 : dir; (p = strchr(p, '/')); *p++ = '/') {
+		*p = 0;
+		if (mkdir(dir, mode) < 0 && errno != EEXIST)
+			return fail(why, errno, "cannot make directory '%s': %s", dir,
+				    strerror(errno));
+	}
+	return 0;
+}
+
 int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out)
 {
 	struct stat st;
@@ -168,7 +182,7 @@ int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out)
 		return -EINVAL;
 	if ((uint64_t)st.st_size > max)
 		return -EFBIG;
-	/* files of /proc have size 0: read to the end whatever the size said */
+	/* files of /proc have size 0: read to the end */
 	for (;;) {
 		char buf[65536];
 		ssize_t n = read(fd, buf, sizeof(buf));
@@ -271,7 +285,7 @@ void fs_keep_rights(int fd, const struct stat *old)
 	(void)fchmod(fd, mode);
 }
 
-/* old: whose rights the new one gets, NULL for none; then the mode is what the umask leaves. */
+/* old: file whose permissions the new one gets, or NULL: mode less the umask. */
 static int replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode,
 		   const struct stat *old, bool sync)
 {
@@ -288,7 +302,7 @@ static int replace(int dirfd, const char *name, const void *data, size_t n, mode
 	int r = fs_write_all(fd, data, n);
 	if (r == 0 && sync)
 		r = fs_sync(fd);
-	/* network filesystems tell of a full disk or quota only when the file is closed */
+	/* network filesystems report a full disk or quota at close() */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && renameat(dirfd, aside, dirfd, name) < 0)
@@ -328,7 +342,7 @@ int fs_put_file(const char *path, const void *data, size_t n)
 
 		return special < 0 ? -errno : fs_write_all(special, data, n);
 	}
-	/* a rename would not ask */
+	/* rename() ignores the permissions of the file */
 	if (there && access(to, W_OK) < 0)
 		return -errno;
 	_cleanup_free_ char *dir = name == to ? xstrdup(".") : xstrndup(to, (size_t)(name - to));
@@ -359,10 +373,20 @@ int fs_write_once(int fd, const void *data, size_t n, off_t at)
 	return r < 0 ? r : (size_t)done == n ? 0 : -ENOSPC;
 }
 
-static void close_dir(DIR **d)
+void fs_close_list(DIR **d)
 {
 	if (*d)
 		closedir(*d);
+}
+
+DIR *fs_open_list(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!d)
+		close_fd(&fd);
+	return d;
 }
 
 int fs_remove_tree(int dirfd, const char *name)
@@ -374,7 +398,7 @@ int fs_remove_tree(int dirfd, const char *name)
 			return unlinkat(dirfd, name, 0) < 0 ? -errno : 0;
 		return -errno;
 	}
-	_cleanup_(close_dir) DIR *dir = fdopendir(fd);
+	_cleanup_list_ DIR *dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
 		return -ENOMEM;
@@ -402,7 +426,7 @@ bool fs_is_name(const char *name)
 
 bool fs_is_network(int fd)
 {
-	/* the magic numbers that linux/magic.h does not name */
+	/* some are not in linux/magic.h */
 	static const unsigned long network[] = {
 		NFS_SUPER_MAGIC,
 		SMB_SUPER_MAGIC,

@@ -1,4 +1,4 @@
-/* Moving without ever writing over something; see fs.h. */
+/* Moves files without replacing any; see fs.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@ size_t fs_archive_suffix(const char *name)
 	return 0;
 }
 
-/* Takes the name with something empty of the same kind, which a rename may replace. */
+/* Reserves the name with an empty file or directory, which rename() may replace. */
 static int move_onto_placeholder(int from, const char *name, int to, const char *as, bool dir)
 {
 	if (dir) {
@@ -47,7 +47,7 @@ int fs_move_once(int from, const char *name, int to, const char *as)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* NFS has no such flag; there a second link is what a name that is there refuses */
+	/* NFS has no such flag, but link() fails if the name exists */
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode)) {
@@ -66,7 +66,7 @@ char *fs_numbered_name(const char *name, int i)
 	return i ? xasprintf("%.*s.%d%s", (int)stem, name, i, name + stem) : xstrdup(name);
 }
 
-/* Tries one name after the other, until one is free or something else is wrong. */
+/* Tries numbered names until one is free. */
 static int number(const char *like, char **ret, int (*try)(void *user, const char *as), void *user)
 {
 	for (int i = 0; i < NUMBERS_MAX; i++) {

@@ -1,7 +1,7 @@
 /*
- * Output whose name the user gave, in a directory where others may make names, too: what they left
- * there is not written to. The kernel refuses some of it where fs.protected_symlinks, _hardlinks,
- * _regular and _fifos are set, and trusts the owner of the directory; here nothing is left to that.
+ * Output to a path that the user named, in a directory where others may create files, too: never
+ * writes to files that they left there. The kernel refuses some of these if fs.protected_symlinks,
+ * _hardlinks, _regular and _fifos are set, but trusts the owner of the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static bool is_trusted(uid_t uid)
 
 enum sharing { OURS, THEIRS, EVERYBODYS };
 
-/* Who can make names in the directory of this path? */
+/* Who can create files in the directory of this path? */
 static enum sharing sharing_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -30,8 +30,8 @@ static enum sharing sharing_of(const char *path)
 	return is_trusted(st.st_uid) ? OURS : THEIRS;
 }
 
-/* What it is, where it is not to be used; NULL: it may be. In the directory of one user, files are
- * that user's. */
+/* Why a file must not be used; NULL: it may be. In the directory of one user, files belong to that
+ * user. */
 static const char *judge(const char *path, const struct stat *st)
 {
 	enum sharing sharing = sharing_of(path);
@@ -43,17 +43,16 @@ static const char *judge(const char *path, const struct stat *st)
 	if (sharing == THEIRS)
 		return NULL;
 	if (!is_trusted(st->st_uid))
-		return S_ISREG(st->st_mode) ? "a file" : "a pipe or the like";
-	return S_ISREG(st->st_mode) && st->st_nlink > 1 ? "a second name of a file" : NULL;
+		return S_ISREG(st->st_mode) ? "a file" : "a special file";
+	return S_ISREG(st->st_mode) && st->st_nlink > 1 ? "a hard link" : NULL;
 }
 
 static int refuse(const char *path, const char *what, struct strbuf *why)
 {
-	strbuf_addf(why,
-		    "'%s' is %s that somebody else may have put there, in a directory that others "
-		    "write to",
-		    path, what);
-	return -EPERM;
+	return strbuf_fail(why, -EPERM,
+			   "'%s' is %s that somebody else may have put into this shared directory; "
+			   "remove it or choose another name",
+			   path, what);
 }
 
 int fs_check_output(const char *path, bool *ret_link, struct strbuf *why)
@@ -67,7 +66,7 @@ int fs_check_output(const char *path, bool *ret_link, struct strbuf *why)
 	return what ? refuse(path, what, why) : 0;
 }
 
-/* Looked at before anything in it is changed. */
+/* Checks the open file before it is changed. */
 static int check_opened(int fd, const char *path, struct strbuf *why)
 {
 	struct stat st;
@@ -108,7 +107,7 @@ int fs_open_result_dir(int dirfd, const char *name)
 	if (mkdirat(dirfd, name, 0777) < 0 && errno != EEXIST)
 		return -errno;
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* a link of one's own is one's own doing */
+	/* our own link is fine */
 	if (fd < 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
 		if (!is_trusted(st.st_uid))
 			return -EPERM;

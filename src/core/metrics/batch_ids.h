@@ -1,11 +1,10 @@
 /*
- * The variables that hold a batch system's job id, best first, by the name that PLIMSOLL_CONTEXT
- * has for it. Header only: the preload library tells by them whether it is still in the job that it
- * was set for. The table of batch systems (jobs/scheduler.c) has the same ones. Flux is not here:
- * what runs in a job of Flux has ids of its own, as steps have elsewhere.
+ * The variables with a batch system's job id, best first, by the name in PLIMSOLL_CONTEXT. Header
+ * only: the preload library uses them to check that it is still in its job. jobs/scheduler.c has
+ * the same ones. Flux is missing since commands in a Flux job have their own ids, like steps
+ * elsewhere.
  */
-#ifndef PL_CORE_METRICS_BATCH_IDS_H
-#define PL_CORE_METRICS_BATCH_IDS_H
+#pragma once
 
 static const struct {
 	char name[8];
@@ -17,5 +16,3 @@ static const struct {
 	{"lsf", {"LSB_JOBID", ""}},
 	{"sge", {"JOB_ID", ""}},
 };
-
-#endif

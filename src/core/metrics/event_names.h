@@ -1,9 +1,8 @@
 /*
- * The events that the kernel itself names, and the words in lists of events that are none.
- * Header only: the preload library knows these without help, everything else is resolved for it.
+ * The kernel's names of events, and words in event lists that are not events. Header only: the
+ * preload library knows these; `plimsoll run` resolves all others.
  */
-#ifndef PL_CORE_METRICS_EVENT_NAMES_H
-#define PL_CORE_METRICS_EVENT_NAMES_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static const struct {
 static const char option_words[][16] = {
 	"QUIET", "DEBUG", "MULTIPLEX", "RUSAGE", "MEMORY", "PROC_STATS", "COLLATED_TSV",
 };
-
-#endif

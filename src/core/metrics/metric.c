@@ -6,16 +6,20 @@
 #include "core/util.h"
 
 const struct metric metrics[] = {
-#define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, papiex, perfmon, colmet, \
-	       help)                                                                               \
-	{id,          name,      UNIT_##unit,      TYPE_##type, SCOPE_##scope,                     \
-	 KIND_##kind, AGG_##agg, TIME_##over_time, papiex,      perfmon,                           \
-	 colmet,      help},
+#define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, a, b, c, help) \
+	{id,          name,      UNIT_##unit,      TYPE_##type, SCOPE_##scope,           \
+	 KIND_##kind, AGG_##agg, TIME_##over_time, {a, b, c},   help},
 #include "core/metrics/metrics.def"
 #undef METRIC
 };
 
 const size_t metric_count = ARRAY_SIZE(metrics);
+
+const char *const metric_tool_names[] = {
+#define METRIC_TOOL(symbol) #symbol,
+#include "core/metrics/metric_tools.def"
+#undef METRIC_TOOL
+};
 
 const struct metric *metric_by_id(unsigned id)
 {
@@ -36,9 +40,9 @@ const struct metric *metric_by_name(const char *name)
 		if (same(metrics[i].name, name))
 			return &metrics[i];
 	for (size_t i = 0; i < metric_count; i++)
-		if (same(metrics[i].papiex, name) || same(metrics[i].perfmon, name) ||
-		    same(metrics[i].colmet, name))
-			return &metrics[i];
+		for (size_t t = 0; t < METRIC_TOOL_COUNT; t++)
+			if (same(metrics[i].names[t], name))
+				return &metrics[i];
 	return NULL;
 }
 
@@ -78,23 +82,18 @@ enum metric_unit metric_unit_by_name(const char *name)
 	return (enum metric_unit)i;
 }
 
-const char *metric_type_name(enum metric_type type)
-{
-	static const char *const names[] = {"u64", "i64", "text"};
-	return names[type];
-}
-
-const char *metric_scope_name(enum metric_scope scope)
-{
-	static const char *const names[] = {"process", "thread"};
-	return names[scope];
-}
-
-const char *metric_kind_name(enum metric_kind kind)
-{
-	static const char *const names[] = {"counter", "gauge", "label", "mean"};
-	return names[kind];
-}
+#define NAMES(what, ...)                                          \
+	const char *metric_##what##_name(enum metric_##what v)    \
+	{                                                         \
+		static const char *const names[] = {__VA_ARGS__}; \
+                                                                  \
+		return names[v];                                  \
+	}
+NAMES(type, "u64", "i64", "text")
+NAMES(scope, "process", "thread")
+NAMES(kind, "counter", "gauge", "label", "mean")
+NAMES(agg, "sum", "max", "min", "set", "none")
+NAMES(time, "diff", "max", "last", "none")
 
 enum metric_kind metric_kind_by_name(const char *name)
 {
@@ -104,22 +103,10 @@ enum metric_kind metric_kind_by_name(const char *name)
 	return KIND_GAUGE;
 }
 
-const char *metric_agg_name(enum metric_agg agg)
-{
-	static const char *const names[] = {"sum", "max", "min", "set", "none"};
-	return names[agg];
-}
-
 enum metric_agg metric_agg_by_name(const char *name)
 {
 	for (unsigned i = 0; i < AGG_NONE; i++)
 		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
 			return (enum metric_agg)i;
 	return AGG_NONE;
-}
-
-const char *metric_time_name(enum metric_time over_time)
-{
-	static const char *const names[] = {"diff", "max", "last", "none"};
-	return names[over_time];
 }

@@ -1,9 +1,8 @@
 /*
- * The metric table (metrics.def) as an enum and an array. Everything that needs to know what a
- * metric is walks metrics[] or looks a row up by id or name.
+ * The metric table (metrics.def) as an enum and an array. Code walks metrics[] or finds a row by id
+ * or name.
  */
-#ifndef PL_CORE_METRICS_METRIC_H
-#define PL_CORE_METRICS_METRIC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,10 +16,10 @@ enum metric_id {
 #define IO_METRICS                                                                 \
 	METRIC_RCHAR, METRIC_WCHAR, METRIC_SYSCR, METRIC_SYSCW, METRIC_READ_BYTES, \
 		METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES
-/* What the kernel keeps for each thread alone, in the order of a record's field "task". */
+/* Per-thread values of the kernel, in the order of the record field "task". */
 #define TASK_METRICS METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_DELAYACCT_BLKIO_TIME, IO_METRICS
 #define TASK_METRICS_BEFORE_IO 3
-/* What stands behind them there: its usage, which the kernel keeps for the process, too. */
+/* The values after them: usage, which the kernel has per process, too. */
 #define TASK_USAGE                                                                        \
 	METRIC_USERTIME, METRIC_SYSTEMTIME, METRIC_MINFLT, METRIC_MAJFLT, METRIC_INBLOCK, \
 		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW, METRIC_TIME_ONCPU
@@ -53,11 +52,19 @@ enum metric_unit {
 
 enum metric_type { TYPE_U64, TYPE_I64, TYPE_TEXT };
 enum metric_scope { SCOPE_PROCESS, SCOPE_THREAD };
-/* KIND_MEAN: over the time since the reading before. New ones at the end: names of kinds are in
- * files and stores. */
+/* KIND_MEAN: over the time since the previous sample. Add new kinds at the end: files and stores
+ * have their numbers. */
 enum metric_kind { KIND_COUNTER, KIND_GAUGE, KIND_LABEL, KIND_MEAN };
 enum metric_agg { AGG_SUM, AGG_MAX, AGG_MIN, AGG_SET, AGG_NONE };
 enum metric_time { TIME_DIFF, TIME_MAX, TIME_LAST, TIME_NONE };
+
+enum metric_tool {
+#define METRIC_TOOL(symbol) METRIC_TOOL_##symbol,
+#include "core/metrics/metric_tools.def"
+#undef METRIC_TOOL
+	METRIC_TOOL_COUNT
+};
+extern const char *const metric_tool_names[METRIC_TOOL_COUNT];
 
 struct metric {
 	enum metric_id id;
@@ -68,26 +75,24 @@ struct metric {
 	enum metric_kind kind;
 	enum metric_agg agg;
 	enum metric_time over_time;
-	const char *papiex, *perfmon, *colmet; /* names elsewhere, NULL where unknown there */
+	const char *names[METRIC_TOOL_COUNT]; /* in other tools; NULL: none */
 	const char *help;
 };
 
 extern const struct metric metrics[];
 extern const size_t metric_count;
 
-/* Rows by number and by name (ours first, then the older tools'); NULL when there is none. */
+/* Rows by id and by name (ours first, then those of other tools); NULL: none. */
 const struct metric *metric_by_id(unsigned id);
 const struct metric *metric_by_name(const char *name);
 
-/* The words of the table, as documentation and JSON print them. */
+/* Names for documentation and JSON. */
 const char *metric_unit_name(enum metric_unit unit);
-enum metric_unit metric_unit_by_name(const char *name); /* UNIT_END when there is none */
+enum metric_unit metric_unit_by_name(const char *name); /* UNIT_END: none */
 const char *metric_type_name(enum metric_type type);
 const char *metric_scope_name(enum metric_scope scope);
 const char *metric_kind_name(enum metric_kind kind);
-enum metric_kind metric_kind_by_name(const char *name); /* KIND_GAUGE when there is none */
+enum metric_kind metric_kind_by_name(const char *name); /* KIND_GAUGE: none */
 const char *metric_agg_name(enum metric_agg agg);
-enum metric_agg metric_agg_by_name(const char *name); /* AGG_NONE when there is none */
+enum metric_agg metric_agg_by_name(const char *name); /* AGG_NONE: none */
 const char *metric_time_name(enum metric_time over_time);
-
-#endif

@@ -1,7 +1,6 @@
 /*
- * Letting go of code. Loading libraries touches most of their pages: symbols are looked up, parts
- * are set up. A daemon that stays needs few of them. Only segments that nobody may write are let go
- * of: what the loader relocated lies in the others.
+ * Drops pages of code; see mem_trim.h. Loading a library touches most of its pages, and a daemon
+ * needs few of them. Only read-only segments are dropped: the others hold relocated data.
  */
 #include "core/system/mem_trim.h"
 

@@ -1,4 +1,4 @@
-/* Capabilities, by the system calls: the library for them would be one more to load. */
+/* Capabilities by system calls, without libcap; see privileges.h. */
 #include "core/system/privileges.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ int privileges_keep(uint64_t wanted)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* may fail where we are not allowed to: then there was nothing to gain from it either */
+	/* may fail without CAP_SETPCAP, when there is nothing to gain either */
 	for (unsigned long i = 0; i <= LAST; i++)
 		if (!(kept >> i & 1))
 			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
@@ -75,14 +75,14 @@ int privileges_return(void)
 	int r = get(data);
 	if (r < 0)
 		return r;
-	/* what is inheritable was the caller's before */
+	/* inheritable capabilities are the caller's */
 	for (int i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = 0;
 	if (user && syscall(SYS_capset, &head, data) < 0)
 		return -errno;
 	if (user && privileges_held())
 		return -EPERM;
-	/* else /proc/self is root's, and we do not know what we use ourselves */
+	/* otherwise /proc/self belongs to root and we cannot read our own usage */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return 0;
 }

@@ -1,9 +1,8 @@
 /*
- * Capabilities of the process: a daemon keeps those that its work needs and gives up the others,
- * for good and before it has threads.
+ * Capabilities of the process: a daemon keeps those that it needs and drops the others for good,
+ * before it starts threads.
  */
-#ifndef PL_CORE_SYSTEM_PRIVILEGES_H
-#define PL_CORE_SYSTEM_PRIVILEGES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,18 +15,15 @@
 #define PRIVILEGE_SYS_PTRACE (UINT64_C(1) << 19)
 #define PRIVILEGE_PERFMON (UINT64_C(1) << 38)
 
-/* Those that are permitted to this thread now. */
+/* The permitted capabilities of this thread. */
 uint64_t privileges_held(void);
-/* Keeps what is held of these and nothing else; what is executed later gains none either. 0 or a
- * negative errno. */
+/* Keeps only these capabilities, also in programs that are executed later. 0 or a negative errno.
+ */
 int privileges_keep(uint64_t wanted);
-/* Are there rights that the one who called the program has not: capabilities of its file, or a set
- * user or group? */
+/* Does the program have privileges that its caller has not: file capabilities, setuid or setgid? */
 bool privileges_borrowed(void);
-/* Gives those back for good: no capability is left, and the user and group are the caller's. What
- * is executed later is as if the caller had executed it. 0 or a negative errno. */
+/* Drops those for good: no capabilities, and the caller's user and group, also in programs that are
+ * executed later. 0 or a negative errno. */
 int privileges_return(void);
-/* Names with blanks between, "none" when there are none. */
+/* Adds the names, separated by blanks, or "none". */
 void privileges_text(uint64_t set, struct strbuf *out);
-
-#endif

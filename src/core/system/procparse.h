@@ -4,8 +4,7 @@
  * same code. Fields are found by name where the kernel names them and by their number in proc(5)
  * where it does not; what a kernel does not print stays absent.
  */
-#ifndef PL_CORE_SYSTEM_PROCPARSE_H
-#define PL_CORE_SYSTEM_PROCPARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,37 +127,10 @@ static inline bool proc_name_is(const char *p, size_t n, const char *name)
 	return i == n && !name[i];
 }
 
-static inline void proc_parse_io(const char *buf, size_t size, struct proc_io *io)
+/* Three numbers separated by blanks; a number that touches the end of the buffer may be cut off. */
+static inline bool proc_parse_three(const char *buf, size_t size, uint64_t v[3])
 {
 	const char *p = buf, *end = buf + size;
-
-	io->present = 0;
-	while (p < end) {
-		const char *name = p;
-
-		while (p < end && *p != ':' && *p != '\n')
-			p++;
-		size_t n = (size_t)(p - name);
-		if (p < end && *p == ':') {
-			for (p++; p < end && *p == ' ';)
-				p++;
-			for (unsigned i = 0; i < 7; i++)
-				if (proc_name_is(name, n, proc_io_names[i])) {
-					const char *q = p;
-
-					if (proc_number(&q, end, &io->v[i]) && q < end)
-						io->present |= 1u << i;
-				}
-		}
-		while (p < end && *p++ != '\n')
-			;
-	}
-}
-
-static inline bool proc_parse_schedstat(const char *buf, size_t size, struct proc_schedstat *s)
-{
-	const char *p = buf, *end = buf + size;
-	uint64_t v[3];
 
 	for (int i = 0; i < 3; i++) {
 		if (i && (p >= end || *p++ != ' '))
@@ -166,37 +138,17 @@ static inline bool proc_parse_schedstat(const char *buf, size_t size, struct pro
 		if (!proc_number(&p, end, &v[i]))
 			return false;
 	}
-	if (p >= end)
-		return false;
-	s->oncpu_ns = v[0];
-	s->waiting_ns = v[1];
-	s->timeslices = v[2];
-	return true;
+	return p < end;
 }
 
-/* Finds "<key>:" at the start of a line of /proc/PID/status and reads the number behind it. */
-static inline bool proc_parse_status(const char *buf, size_t size, const char *key, uint64_t *ret)
+static inline bool proc_parse_schedstat(const char *buf, size_t size, struct proc_schedstat *s)
 {
-	const char *p = buf, *end = buf + size;
+	uint64_t v[3];
 
-	while (p < end) {
-		const char *name = p;
-
-		while (p < end && *p != ':' && *p != '\n')
-			p++;
-		if (p < end && *p == ':' && proc_name_is(name, (size_t)(p - name), key)) {
-			for (p++; p < end && (*p == ' ' || *p == '\t');)
-				p++;
-			uint64_t v;
-			if (!proc_number(&p, end, &v) || p >= end)
-				return false;
-			*ret = v;
-			return true;
-		}
-		while (p < end && *p++ != '\n')
-			;
-	}
-	return false;
+	if (!proc_parse_three(buf, size, v))
+		return false;
+	*s = (struct proc_schedstat){v[0], v[1], v[2]};
+	return true;
 }
 
 /*
@@ -241,6 +193,17 @@ static inline uint64_t proc_parse_keys(const char *buf, size_t size, const char 
 	return present;
 }
 
+static inline void proc_parse_io(const char *buf, size_t size, struct proc_io *io)
+{
+	io->present = (unsigned)proc_parse_keys(buf, size, proc_io_names, 7, io->v);
+}
+
+/* The number behind "<key>:" at the start of a line of /proc/PID/status. */
+static inline bool proc_parse_status(const char *buf, size_t size, const char *key, uint64_t *ret)
+{
+	return proc_parse_keys(buf, size, &key, 1, ret) != 0;
+}
+
 /* Pages in all, resident, and resident of files or shared memory. */
 struct proc_statm {
 	uint64_t size, resident, shared;
@@ -248,20 +211,11 @@ struct proc_statm {
 
 static inline bool proc_parse_statm(const char *buf, size_t size, struct proc_statm *s)
 {
-	const char *p = buf, *end = buf + size;
 	uint64_t v[3];
 
-	for (int i = 0; i < 3; i++) {
-		if (i && (p >= end || *p++ != ' '))
-			return false;
-		if (!proc_number(&p, end, &v[i]))
-			return false;
-	}
-	if (p >= end)
+	if (!proc_parse_three(buf, size, v))
 		return false;
-	s->size = v[0];
-	s->resident = v[1];
-	s->shared = v[2];
+	*s = (struct proc_statm){v[0], v[1], v[2]};
 	return true;
 }
 
@@ -303,5 +257,3 @@ static inline uint64_t proc_start_us(const struct proc_stat *st, int64_t ahead_n
 		return 0;
 	return st->f[STAT_STARTTIME] * PL_TICK_US - (uint64_t)(ahead_ns / 1000);
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* Rights of a child are given up one after the other, the filter of system calls last: what stands
- * before it needs some that it refuses. */
+/* Restricts a child step by step; see sandbox.h. The system call filter comes last, since the other
+ * steps need calls that it refuses. */
 #include "core/system/sandbox.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@
 #endif
 
 #ifdef ARCHITECTURE
-/* Descriptors that are open, memory, time, and the end. */
+/* Open descriptors, memory, time and exit. */
 static const unsigned allowed[] = {
 	SYS_read,           SYS_pread64,         SYS_write, SYS_sendto,      SYS_recvfrom,
 	SYS_lseek,          SYS_fstat,           SYS_close, SYS_brk,         SYS_munmap,
@@ -45,7 +45,7 @@ static const unsigned allowed[] = {
 	SYS_sigaltstack,
 #endif
 };
-/* Memory that is made executable would be a way to run anything. */
+/* Executable memory would allow to run any code. */
 static const unsigned allowed_unless_executable[] = {SYS_mmap, SYS_mprotect};
 
 #define FIELD(name) ((unsigned)offsetof(struct seccomp_data, name))
@@ -87,7 +87,7 @@ static int filter_calls(void)
 }
 #endif
 
-/* Those that are kept go above the others first, since their places may be taken by each other. */
+/* Moves the descriptors up first, since their targets may be in use. */
 static int place_descriptors(const int *keep, size_t count)
 {
 	int moved[SANDBOX_FDS_MAX];
@@ -115,7 +115,7 @@ static int place_descriptors(const int *keep, size_t count)
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-/* Pages that the process has mapped already. */
+/* Bytes that the process has mapped already. */
 static uint64_t memory_mapped(void)
 {
 	unsigned long long pages = 0;
@@ -188,13 +188,13 @@ int sandbox_enter(const int *keep, size_t count, const struct sandbox_limits *li
 void sandbox_describe_end(int status, struct strbuf *out)
 {
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		strbuf_addstr(out, "signal 9: over its limit of CPU time, or ended from outside");
+		strbuf_addstr(out, "signal 9: it exceeded its CPU time limit or was killed");
 	else if (WIFSIGNALED(status))
 		strbuf_addf(out, "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == EXIT_NO_MEMORY)
-		strbuf_addstr(out, "more memory than it may use");
+		strbuf_addstr(out, "it exceeded its memory limit");
 	else if (WEXITSTATUS(status) == SANDBOX_FAILED)
-		strbuf_addstr(out, "this system cannot take its rights away, see seccomp(2)");
+		strbuf_addstr(out, "this system cannot restrict it, see seccomp(2)");
 	else
 		strbuf_addf(out, "exit status %d", WEXITSTATUS(status));
 }
@@ -203,5 +203,5 @@ void sandbox_say_reader_died(const char *path, const char *format, int status, s
 {
 	strbuf_addf(why, "'%s': cannot be read as %s (the reader died: ", path, format);
 	sandbox_describe_end(status, why);
-	strbuf_addstr(why, "); the file is damaged or made to do harm");
+	strbuf_addstr(why, "); the file is damaged or malicious");
 }

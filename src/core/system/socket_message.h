@@ -1,6 +1,5 @@
 /* All of a message over a stream socket between a parent and its child. */
-#ifndef PL_CORE_SYSTEM_SOCKET_MESSAGE_H
-#define PL_CORE_SYSTEM_SOCKET_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,5 +7,3 @@
 /* False where the other side is gone; no signal comes of that. */
 bool send_all(int fd, const void *data, size_t n);
 bool receive_all(int fd, void *data, size_t n);
-
-#endif

@@ -1,4 +1,4 @@
-/* Commands of others; see spawn.h. */
+/* Runs commands; see spawn.h. */
 #include "core/system/spawn.h"
 
 #include <errno.h>
@@ -14,14 +14,12 @@
 #include "core/text/text.h"
 
 #define MS 1000000ull
-#define SLICE_MS 50 /* how soon an end is seen while something else holds the pipe */
+#define SLICE_MS 50 /* how soon the end is noticed while another process holds the pipe */
 
-/* ---- starting
- * ------------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
-/* The end of a pipe that the command reads from, with the input in it already: it fits, and so
- * nobody ever waits for the command to read. */
+/* The read end of a pipe that contains the input already, so that nobody waits for the command to
+ * read. */
 static int make_input(const char *text)
 {
 	int fds[2];
@@ -42,7 +40,7 @@ static int make_input(const char *text)
 	return -error;
 }
 
-/* Nothing of ours that could change what the command does or says. */
+/* With an environment that does not depend on ours. */
 static int spawn(const struct spawn *c, int in, int out, pid_t *ret)
 {
 	static const char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", locale[] = "LC_ALL=C";
@@ -76,11 +74,9 @@ static int spawn(const struct spawn *c, int in, int out, pid_t *ret)
 	return -r;
 }
 
-/* ---- listening
- * -----------------------------------------------------------------------------------
- */
+/* ---- listening ------------------------------------------------------------------------------- */
 
-/* Has it ended? It stays a zombie, so that its number and its group's are still its own. */
+/* Has it ended? It stays a zombie, so that its pid and process group are not reused. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = {0};
@@ -90,7 +86,7 @@ static bool has_ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* Takes what is there. 1: more may come, 0: the end, or a negative errno. */
+/* Reads what is there. 1: more may come, 0: the end, or a negative errno. */
 static int take(int fd, size_t max, struct strbuf *out)
 {
 	char buf[4096];
@@ -106,7 +102,7 @@ static int take(int fd, size_t max, struct strbuf *out)
 	return 1;
 }
 
-/* Until it ends or its time is over. */
+/* Reads until it ends or its time is over. */
 static int listen_to(const struct spawn *c, pid_t pid, int fd, struct strbuf *out)
 {
 	uint64_t end = clock_boottime_ns() + c->timeout_ms * MS;
@@ -136,7 +132,7 @@ static int listen_to(const struct spawn *c, pid_t pid, int fd, struct strbuf *ou
 	}
 }
 
-/* Ends the group, and waits a moment for its head: one that hangs in the kernel does not end. */
+/* Kills the process group and waits a moment for its leader, which may hang in the kernel. */
 static int finish(pid_t pid, int r, pid_t *stuck)
 {
 	int status = 0;
@@ -147,7 +143,7 @@ static int finish(pid_t pid, int r, pid_t *stuck)
 
 		if (got == pid)
 			break;
-		if (got < 0) /* somebody else took its status */
+		if (got < 0) /* its status was taken elsewhere */
 			return r;
 		if (i == 99) {
 			*stuck = pid;
@@ -160,7 +156,7 @@ static int finish(pid_t pid, int r, pid_t *stuck)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-/* Commands that run now, in whatever thread: each leads a group of its own. */
+/* Running commands of all threads; each leads a process group. */
 #define RUNNING_MAX 8
 static pid_t running[RUNNING_MAX];
 
@@ -199,7 +195,7 @@ int spawn_run(const struct spawn *c, pid_t *stuck, struct strbuf *out)
 		return in;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	/* our end alone: the command may not expect that a write is refused */
+	/* only our end: the command may not expect EAGAIN */
 	int r = fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : spawn(c, in, fds[1], &pid);
 	close(fds[1]);
 	if (r == 0) {
@@ -212,9 +208,7 @@ int spawn_run(const struct spawn *c, pid_t *stuck, struct strbuf *out)
 	return r;
 }
 
-/* ---- finding and explaining
- * ----------------------------------------------------------------------
- */
+/* ---- finding and explaining ------------------------------------------------------------------ */
 
 static bool is_program(const char *path)
 {
@@ -249,17 +243,17 @@ void spawn_explain(const struct spawn *c, int r, const struct strbuf *said, stru
 	if (r == -ETIMEDOUT)
 		strbuf_addf(why, "'%s' did not answer within %u s", c->path, c->timeout_ms / 1000);
 	else if (r == -EFBIG)
-		strbuf_addf(why, "'%s' said more than %zu bytes", c->path, c->max);
+		strbuf_addf(why, "'%s' printed more than %zu bytes", c->path, c->max);
 	else if (r == -EBUSY)
 		strbuf_addf(why, "'%s' still hangs", c->path);
 	else if (r == -EINTR)
-		strbuf_addf(why, "'%s' was ended by a signal", c->path);
+		strbuf_addf(why, "'%s' was killed by a signal", c->path);
 	else if (r < 0)
 		strbuf_addf(why, "cannot run '%s': %s", c->path, strerror(-r));
 	else {
 		size_t n = strspn(said->buf, " \t\r\n"), line = strcspn(said->buf + n, "\r\n");
 
-		strbuf_addf(why, "'%s' ended with status %d", c->path, r);
+		strbuf_addf(why, "'%s' exited with status %d", c->path, r);
 		if (line) {
 			strbuf_addstr(why, ": ");
 			text_add_printable(why, said->buf + n, line < 160 ? line : 160);

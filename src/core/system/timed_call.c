@@ -1,10 +1,8 @@
 /* Calls with a time-out; see timed_call.h. */
 #include "core/system/timed_call.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include "core/clock.h"
+#include "core/system/thread.h"
 #include "core/util.h"
 
 struct call {
@@ -23,15 +21,10 @@ static void *run(void *user)
 bool call_within(void (*function)(void *user), void *user, uint64_t ns)
 {
 	struct call *c = xmalloc(sizeof(*c));
-	sigset_t all, old;
 	pthread_t thread;
 
 	*c = (struct call){function, user};
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int e = pthread_create(&thread, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (e) {
+	if (thread_start(&thread, 0, run, c) < 0) {
 		/* no thread: then here, as long as it takes */
 		function(user);
 		free(c);

@@ -1,12 +1,9 @@
-/* Calling what may never return: a library of a driver that hangs must not hang us. */
-#ifndef PL_CORE_SYSTEM_TIMED_CALL_H
-#define PL_CORE_SYSTEM_TIMED_CALL_H
+/* Calls a function that may hang, such as that of a driver library. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls the function in a thread of its own. False when it has not returned in time: the thread and
- * all that it was given must then be left alone for good. */
+/* Calls the function in a new thread. False: it has not returned in time; then the thread and its
+ * data must never be touched again. */
 bool call_within(void (*function)(void *user), void *user, uint64_t ns);
-
-#endif

@@ -9,41 +9,56 @@
 #include "core/text/text.h"
 
 #define BUFFER 65536
-#define NUMBER_MAX 400
+#define NUMBER_MAX 65536 /* digits; more are no number that anybody wrote */
 
 /* What may come next. */
 enum { WANT_VALUE, WANT_VALUE_OR_END, WANT_KEY, WANT_KEY_OR_END, WANT_COMMA, WANT_NOTHING };
 
 void json_reader_init(struct json_reader *j, int fd)
 {
-	*j = (struct json_reader){.fd = fd,
+	json_reader_init_text(j, NULL, 0);
+	j->fd = fd;
+	j->buf = j->own_buf = xmalloc(BUFFER);
+}
+
+void json_reader_init_text(struct json_reader *j, const char *text, size_t n)
+{
+	*j = (struct json_reader){.fd = -1,
 				  .text = STRBUF_INIT,
 				  .line = 1,
+				  .column = 1,
 				  .state = WANT_VALUE,
-				  .buf = xmalloc(BUFFER)};
+				  .buf = text,
+				  .end = n};
+}
+
+static bool exact(const struct json_reader *j)
+{
+	return j->fd < 0;
 }
 
 void json_reader_release(struct json_reader *j)
 {
 	strbuf_release(&j->text);
-	free(j->buf);
-	j->buf = NULL;
+	free(j->own_buf);
+	j->own_buf = NULL;
 }
 
 static int bad(const struct json_reader *j, struct strbuf *why, const char *what)
 {
-	strbuf_addf(why, "line %u: %s", j->line, what);
-	return -EBADMSG;
+	return strbuf_fail(why, -EBADMSG, "line %u, column %u: %s", j->line, j->column, what);
 }
 
-/* The next byte without taking it; -1 at the end, less when the file cannot be read. */
+/* The next byte without taking it; -1 at the end, -1000 - errno when the file cannot be read. */
 static int peek(struct json_reader *j)
 {
 	if (j->begin == j->end) {
 		ssize_t n;
 
+		if (exact(j))
+			return -1;
 		do
-			n = read(j->fd, j->buf, BUFFER);
+			n = read(j->fd, j->own_buf, BUFFER);
 		while (n < 0 && errno == EINTR);
 		if (n <= 0)
 			return n < 0 ? -1000 - errno : -1;
@@ -55,8 +70,14 @@ static int peek(struct json_reader *j)
 
 static void take(struct json_reader *j)
 {
-	if (j->buf[j->begin++] == '\n')
+	char c = j->buf[j->begin++];
+
+	if (c == '\n') {
 		j->line++;
+		j->column = 1;
+	} else if ((c & 0xc0) != 0x80) { /* bytes inside a character do not count */
+		j->column++;
+	}
 }
 
 static int peek_behind_blanks(struct json_reader *j)
@@ -72,13 +93,14 @@ static int peek_behind_blanks(struct json_reader *j)
 
 static void add(struct json_reader *j, const char *s, size_t n)
 {
-	if (j->text.len + n <= JSON_READER_TEXT_MAX)
-		strbuf_add(&j->text, s, n);
+	size_t left = exact(j) ? n : JSON_READER_TEXT_MAX - j->text.len;
+
+	strbuf_add(&j->text, s, n < left ? n : left);
 }
 
 /* ---- strings -------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits; -1 when they are none. */
+/* Four hexadecimal digits, or -1. */
 static int take_hex(struct json_reader *j)
 {
 	int v = 0;
@@ -98,7 +120,7 @@ static int take_hex(struct json_reader *j)
 	return v;
 }
 
-/* Behind "\u". Two surrogates are one character; one alone, and NUL, are none that we keep. */
+/* After "\u". Two surrogates make one character; one alone is an error or, like NUL, replaced. */
 static bool take_unicode(struct json_reader *j)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -116,12 +138,16 @@ static bool take_unicode(struct json_reader *j)
 			return false;
 		if (low >= 0xdc00 && low < 0xe000)
 			high = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-		else
-			high = 0xfffd;
 	}
-	if (!high || (high >= 0xd800 && high < 0xe000))
+	bool alone = high >= 0xd800 && high < 0xe000;
+	if (alone && exact(j))
+		return false;
+	if (alone || (!high && !exact(j)))
 		high = 0xfffd;
-	text_add_utf8(&out, (unsigned)high);
+	if (high)
+		text_add_utf8(&out, (unsigned)high);
+	else
+		strbuf_addch(&out, 0);
 	add(j, out.buf, out.len);
 	return true;
 }
@@ -143,6 +169,17 @@ static bool take_escape(struct json_reader *j)
 	return true;
 }
 
+/* Takes what needs no second look, as far as it is in the buffer. */
+static void take_plain(struct json_reader *j)
+{
+	size_t from = j->begin;
+
+	while (j->begin < j->end && (unsigned char)j->buf[j->begin] >= 0x20 &&
+	       j->buf[j->begin] != '"' && j->buf[j->begin] != '\\')
+		take(j);
+	add(j, j->buf + from, j->begin - from);
+}
+
 static int take_string(struct json_reader *j, struct strbuf *why)
 {
 	int c;
@@ -151,18 +188,19 @@ static int take_string(struct json_reader *j, struct strbuf *why)
 	strbuf_reset(&j->text);
 	while ((c = peek(j)) != '"') {
 		if (c < 0)
-			return c < -1 ? c + 1000 : bad(j, why, "a text has no end");
+			return c < -1 ? c + 1000 : bad(j, why, "unterminated string");
 		if (c < 0x20)
-			return bad(j, why, "a control character in a text");
-		take(j);
-		if (c == '\\') {
-			if (!take_escape(j))
-				return bad(j, why, "an escape that is none");
+			return bad(j, why, "control character in a string");
+		if (c != '\\') {
+			take_plain(j);
 			continue;
 		}
-		char byte = (char)c;
-		add(j, &byte, 1);
+		take(j);
+		if (!take_escape(j))
+			return bad(j, why, "invalid escape sequence");
 	}
+	if (exact(j) && !utf8_valid(j->text.buf, j->text.len))
+		return bad(j, why, "invalid UTF-8 in a string");
 	take(j);
 	return 0;
 }
@@ -206,7 +244,7 @@ static int take_word(struct json_reader *j, struct strbuf *why)
 	strbuf_reset(&j->text);
 	while ((c = peek(j)) >= 0 && strchr("+-.0123456789", c ? c : 'x') != NULL)
 		if (j->text.len > NUMBER_MAX)
-			return bad(j, why, "a number with too many digits");
+			return bad(j, why, "number with too many digits");
 		else {
 			strbuf_addch(&j->text, (char)c);
 			take(j);
@@ -226,14 +264,16 @@ static int take_word(struct json_reader *j, struct strbuf *why)
 		return JSON_NONE;
 	if (!strcmp(w, "true") || !strcmp(w, "false"))
 		return JSON_BOOL;
-	if (!strcmp(w, "NaN") || !strcmp(w, "Infinity") || !strcmp(w, "-Infinity")) {
+	if (!exact(j) && (!strcmp(w, "NaN") || !strcmp(w, "Infinity") || !strcmp(w, "-Infinity"))) {
 		j->real = NAN;
 		return JSON_NUMBER;
 	}
 	if (!is_number(w))
-		return bad(j, why, c < -1 ? strerror(-1000 - c) : "no value where one is wanted");
+		return bad(j, why, c < -1 ? strerror(-1000 - c) : "expected a value");
 	j->whole = parse_i64(w, &j->integer) == 0;
 	j->real = j->whole ? (double)j->integer : strtod(w, NULL);
+	if (exact(j) && !j->whole && (!w[strcspn(w, ".eE")] || isinf(j->real)))
+		return bad(j, why, "number out of range");
 	return JSON_NUMBER;
 }
 
@@ -246,8 +286,10 @@ static void after_value(struct json_reader *j)
 
 static int open_level(struct json_reader *j, bool object, struct strbuf *why)
 {
-	if (j->depth == JSON_READER_DEPTH_MAX)
-		return bad(j, why, "nested too deeply");
+	if (j->depth == JSON_READER_DEPTH_MAX) {
+		(void)bad(j, why, "nested too deeply");
+		return -E2BIG;
+	}
 	take(j);
 	j->object[++j->depth] = object;
 	j->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
@@ -270,8 +312,10 @@ static int take_key(struct json_reader *j, struct strbuf *why)
 
 	if (r < 0)
 		return r;
+	if (exact(j) && memchr(j->text.buf, 0, j->text.len))
+		return bad(j, why, "NUL character in a key");
 	if (peek_behind_blanks(j) != ':')
-		return bad(j, why, "no colon behind a key");
+		return bad(j, why, "expected ':' after a key");
 	take(j);
 	j->state = WANT_VALUE;
 	return JSON_KEY;
@@ -297,9 +341,9 @@ int json_reader_next(struct json_reader *j, struct strbuf *why)
 		return c + 1000;
 	}
 	if (j->state == WANT_NOTHING)
-		return c == -1 ? JSON_DONE : bad(j, why, "something behind the end");
+		return c == -1 ? JSON_DONE : bad(j, why, "unexpected text after the document");
 	if (c == -1)
-		return bad(j, why, "the file ends too early");
+		return bad(j, why, "unexpected end of the document");
 	if (j->state == WANT_COMMA && c == ',') {
 		take(j);
 		j->state = j->object[j->depth] ? WANT_KEY : WANT_VALUE;
@@ -309,10 +353,10 @@ int json_reader_next(struct json_reader *j, struct strbuf *why)
 		if (c == (j->object[j->depth] ? '}' : ']'))
 			return close_level(j);
 		if (j->state == WANT_COMMA)
-			return bad(j, why, "no comma between two values");
+			return bad(j, why, "expected ',' or the end of the object or array");
 	}
 	if (j->state == WANT_KEY || j->state == WANT_KEY_OR_END)
-		return c == '"' ? take_key(j, why) : bad(j, why, "no key where one is wanted");
+		return c == '"' ? take_key(j, why) : bad(j, why, "expected a key");
 	return take_value(j, c, why);
 }
 

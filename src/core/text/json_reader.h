@@ -1,19 +1,21 @@
 /*
- * A JSON reader for files of any size: token after token, nothing is built. Depth and the length of
- * texts are bounded; NaN and Infinity, which Python writes, are numbers.
+ * The one JSON reader: token after token, nothing is built. Nesting is bounded.
+ *
+ * A file may have any size and may come from anywhere: NaN and Infinity, which Python writes, are
+ * numbers, long strings are cut off, and odd escapes become U+FFFD. A text in memory is read
+ * exactly or refused: value_from_json() keeps what it reads.
  */
-#ifndef PL_CORE_TEXT_JSON_READER_H
-#define PL_CORE_TEXT_JSON_READER_H
+#pragma once
 
 #include <stdint.h>
 
 #include "core/strbuf.h"
 
-#define JSON_READER_DEPTH_MAX 32
-#define JSON_READER_TEXT_MAX 65536 /* what is longer is cut off there, and read on */
+#define JSON_READER_DEPTH_MAX 33
+#define JSON_READER_TEXT_MAX 65536 /* a longer string of a file is cut off there */
 
 enum json_token {
-	JSON_DONE, /* the document is over, and nothing follows it */
+	JSON_DONE, /* the end of the document */
 	JSON_OBJECT,
 	JSON_OBJECT_END,
 	JSON_ARRAY,
@@ -26,14 +28,15 @@ enum json_token {
 };
 
 struct json_reader {
-	int fd; /* the caller's */
+	int fd; /* the caller's; -1 for a text in memory, which is read exactly */
 	struct strbuf text;
 	double real;
 	int64_t integer;
 	bool whole; /* integer is the exact value */
-	unsigned line;
 	/* private */
-	char *buf;
+	unsigned line, column; /* of the next character, from 1 */
+	const char *buf;
+	char *own_buf; /* of a file */
 	size_t begin, end;
 	int depth;
 	bool object[JSON_READER_DEPTH_MAX + 1]; /* what is open at this depth */
@@ -41,10 +44,11 @@ struct json_reader {
 };
 
 void json_reader_init(struct json_reader *j, int fd);
+/* The text must stay until the reader is released. */
+void json_reader_init_text(struct json_reader *j, const char *text, size_t n);
 void json_reader_release(struct json_reader *j);
-/* The next token, or a negative errno with the line and what is wrong in *why. */
+/* The next token. -EBADMSG (not JSON), -E2BIG (nested too deeply) or the errno of read(), negative,
+ * with the position and the reason in *why. */
 int json_reader_next(struct json_reader *j, struct strbuf *why);
-/* Reads on behind the value whose first token was just read. 0 or a negative errno. */
+/* Skips the rest of the value whose first token was just read. 0, or as json_reader_next(). */
 int json_reader_skip(struct json_reader *j, enum json_token token, struct strbuf *why);
-
-#endif

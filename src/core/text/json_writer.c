@@ -7,26 +7,25 @@
 
 #include "core/text/text.h"
 
-void jsonw_release(struct jsonw *j)
+void json_release(struct json_writer *j)
 {
 	strbuf_release(&j->out);
 }
 
-static void indent(struct jsonw *j)
+static void new_line(struct json_writer *j)
 {
-	if (!j->pretty || !j->depth)
-		return;
 	strbuf_addch(&j->out, '\n');
 	for (int i = 0; i < j->depth; i++)
 		strbuf_addstr(&j->out, "  ");
 }
 
-static void begin_value(struct jsonw *j, const char *key)
+static void begin_value(struct json_writer *j, const char *key)
 {
 	if (!j->first[j->depth])
 		strbuf_addch(&j->out, ',');
 	j->first[j->depth] = false;
-	indent(j);
+	if (j->pretty && j->depth)
+		new_line(j);
 	if (key) {
 		strbuf_addch(&j->out, '"');
 		text_add_json(&j->out, key, strlen(key));
@@ -34,49 +33,46 @@ static void begin_value(struct jsonw *j, const char *key)
 	}
 }
 
-static void open_container(struct jsonw *j, const char *key, char c)
+static void open_container(struct json_writer *j, const char *key, char c)
 {
 	begin_value(j, key);
 	strbuf_addch(&j->out, c);
-	if (j->depth < JSONW_DEPTH_MAX)
+	if (j->depth < JSON_WRITER_DEPTH_MAX)
 		j->depth++;
 	j->first[j->depth] = true;
 }
 
-static void close_container(struct jsonw *j, char c)
+static void close_container(struct json_writer *j, char c)
 {
 	bool empty = j->first[j->depth];
 
 	j->depth--;
-	if (!empty && j->pretty) {
-		strbuf_addch(&j->out, '\n');
-		for (int i = 0; i < j->depth; i++)
-			strbuf_addstr(&j->out, "  ");
-	}
+	if (!empty && j->pretty)
+		new_line(j);
 	strbuf_addch(&j->out, c);
 }
 
-void jsonw_begin_object(struct jsonw *j, const char *key)
+void json_begin_object(struct json_writer *j, const char *key)
 {
 	open_container(j, key, '{');
 }
 
-void jsonw_end_object(struct jsonw *j)
+void json_end_object(struct json_writer *j)
 {
 	close_container(j, '}');
 }
 
-void jsonw_begin_array(struct jsonw *j, const char *key)
+void json_begin_array(struct json_writer *j, const char *key)
 {
 	open_container(j, key, '[');
 }
 
-void jsonw_end_array(struct jsonw *j)
+void json_end_array(struct json_writer *j)
 {
 	close_container(j, ']');
 }
 
-void jsonw_text(struct jsonw *j, const char *key, const char *s, size_t n)
+void json_text(struct json_writer *j, const char *key, const char *s, size_t n)
 {
 	begin_value(j, key);
 	strbuf_addch(&j->out, '"');
@@ -92,63 +88,53 @@ void jsonw_text(struct jsonw *j, const char *key, const char *s, size_t n)
 	}
 }
 
-void jsonw_str(struct jsonw *j, const char *key, const char *s)
+void json_str(struct json_writer *j, const char *key, const char *s)
 {
 	if (s)
-		jsonw_text(j, key, s, strlen(s));
+		json_text(j, key, s, strlen(s));
 	else
-		jsonw_null(j, key);
+		json_none(j, key);
 }
 
-/* Numbers are most of what is written: no printf. */
-static void add_number(struct strbuf *out, uint64_t v)
-{
-	char digits[20];
-	size_t n = sizeof(digits);
-
-	do
-		digits[--n] = (char)('0' + v % 10);
-	while (v /= 10);
-	strbuf_add(out, digits + n, sizeof(digits) - n);
-}
-
-void jsonw_u64(struct jsonw *j, const char *key, uint64_t v)
+void json_u64(struct json_writer *j, const char *key, uint64_t v)
 {
 	begin_value(j, key);
-	add_number(&j->out, v);
+	text_add_u64(&j->out, v);
 }
 
-void jsonw_i64(struct jsonw *j, const char *key, int64_t v)
+void json_i64(struct json_writer *j, const char *key, int64_t v)
 {
 	begin_value(j, key);
-	if (v < 0)
-		strbuf_addch(&j->out, '-');
-	add_number(&j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	text_add_i64(&j->out, v);
 }
 
-void jsonw_f64(struct jsonw *j, const char *key, double v)
+void json_raw(struct json_writer *j, const char *key, const char *text, size_t n)
+{
+	begin_value(j, key);
+	strbuf_add(&j->out, n ? text : "null", n ? n : strlen("null"));
+}
+
+void json_none(struct json_writer *j, const char *key)
+{
+	json_raw(j, key, NULL, 0);
+}
+
+void json_f64(struct json_writer *j, const char *key, double v)
 {
 	if (!isfinite(v)) {
-		jsonw_null(j, key);
+		json_none(j, key);
 		return;
 	}
 	begin_value(j, key);
 	text_add_real(&j->out, v);
 }
 
-void jsonw_bool(struct jsonw *j, const char *key, bool v)
+void json_bool(struct json_writer *j, const char *key, bool v)
 {
-	begin_value(j, key);
-	strbuf_addstr(&j->out, v ? "true" : "false");
+	json_raw(j, key, v ? "true" : "false", v ? 4 : 5);
 }
 
-void jsonw_null(struct jsonw *j, const char *key)
-{
-	begin_value(j, key);
-	strbuf_addstr(&j->out, "null");
-}
-
-int jsonw_write(struct jsonw *j, FILE *f)
+int json_write(struct json_writer *j, FILE *f)
 {
 	strbuf_addch(&j->out, '\n');
 	errno = 0;
@@ -157,4 +143,26 @@ int jsonw_write(struct jsonw *j, FILE *f)
 	strbuf_reset(&j->out);
 	j->first[0] = true;
 	return 0;
+}
+
+void json_rows_begin(struct json_rows *r, FILE *f)
+{
+	*r = (struct json_rows){.j = JSON_WRITER_INIT, .f = f};
+	fputc('[', f);
+}
+
+void json_rows_next(struct json_rows *r)
+{
+	fputs(r->any ? ",\n" : "\n", r->f);
+	fwrite(r->j.out.buf, 1, r->j.out.len, r->f);
+	strbuf_reset(&r->j.out);
+	r->j.first[0] = true;
+	r->any = true;
+}
+
+int json_rows_end(struct json_rows *r)
+{
+	fputs(r->any ? "\n]\n" : "]\n", r->f);
+	json_release(&r->j);
+	return output_error(r->f);
 }

@@ -1,4 +1,4 @@
-/* Functions of Python; see python_expr.h. */
+/* Python functions; see python_expr.h. */
 #include "core/text/python_expr.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int call_join(const struct value *args, const struct value *named, struct
 	return args->list.count ? 0 : -EINVAL;
 }
 
-/* "~" and "~/..."; other users' homes are left as they are. */
+/* "~" and "~/..."; homes of other users are left unchanged. */
 static int call_expanduser(const struct value *args, const struct value *named, struct value **ret)
 {
 	const char *path = text_argument(args, 0), *home = getenv("HOME");
@@ -69,7 +69,7 @@ static int call_expanduser(const struct value *args, const struct value *named, 
 	return 0;
 }
 
-/* $NAME and ${NAME}; what is not set stays. */
+/* $NAME and ${NAME}; unset variables are left unchanged. */
 static int call_expandvars(const struct value *args, const struct value *named, struct value **ret)
 {
 	static const char letters[] =
@@ -187,7 +187,7 @@ int py_call(const char *function, const struct value *args, const struct value *
 
 /* ---- texts and values ----------------------------------------------------------------------- */
 
-/* What a field in braces names: the next value, one by number, one by name. */
+/* The value of a field in braces: the next one, by number, or by name. */
 static const struct value *field(const char *name, size_t n, const struct value *args,
 				 const struct value *named, size_t *next)
 {

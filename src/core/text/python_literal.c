@@ -1,4 +1,4 @@
-/* Literals and expressions of Python; see python_literal.h. */
+/* Parses Python literals and expressions; see python_literal.h. */
 #include "core/text/python_literal.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include "core/text/python_expr.h"
 #include "core/text/text.h"
 
-/* Letters in front of a text; f makes one with fields. */
+/* Prefix letters of strings; f: with fields. */
 #define PREFIXES "rRbBuUfF"
 
 /* ---- blanks --------------------------------------------------------------------------------- */
@@ -19,7 +19,7 @@ void py_skip_comment(struct py_parser *s)
 		s->p++;
 }
 
-/* Blanks, and inside brackets newlines and comments too. */
+/* Skips blanks, and in brackets newlines and comments, too. */
 void py_skip_blanks(struct py_parser *s)
 {
 	for (;;) {
@@ -95,7 +95,7 @@ static bool at_triple(const struct py_parser *s, char quote)
 	return s->end - s->p >= 3 && s->p[0] == quote && s->p[1] == quote && s->p[2] == quote;
 }
 
-/* One string literal behind its prefix letters. */
+/* Parses a string literal after its prefix letters. */
 int py_parse_quoted(struct py_parser *s, bool raw, struct strbuf *out)
 {
 	char quote = (char)peek(s);
@@ -124,7 +124,7 @@ int py_parse_quoted(struct py_parser *s, bool raw, struct strbuf *out)
 	}
 }
 
-/* Is there a text here? Its prefix letters are passed over. */
+/* Is there a string? Skips its prefix letters. */
 bool py_at_string(struct py_parser *s, bool *ret_raw, bool *ret_fields)
 {
 	const char *p = s->p;
@@ -141,7 +141,7 @@ bool py_at_string(struct py_parser *s, bool *ret_raw, bool *ret_fields)
 	return true;
 }
 
-/* An f-string's fields: expressions without conversion or format. */
+/* Expands the fields of an f-string: expressions without conversion or format. */
 static int expand_fields(struct py_parser *s, int depth, const struct strbuf *text,
 			 struct strbuf *out)
 {
@@ -180,7 +180,7 @@ static int expand_fields(struct py_parser *s, int depth, const struct strbuf *te
 	return 0;
 }
 
-/* Texts side by side are one. */
+/* Adjacent strings are joined. */
 static int parse_string(struct py_parser *s, int depth, bool raw, bool fields, struct value **ret)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -230,7 +230,7 @@ static int parse_number(struct py_parser *s, struct value **ret)
 	return 0;
 }
 
-/* "os.environ.get": letters and dots, as they stand. */
+/* "os.environ.get": takes letters and dots. */
 static size_t take_name(struct py_parser *s, char *name, size_t size)
 {
 	size_t n = 0;
@@ -242,7 +242,7 @@ static size_t take_name(struct py_parser *s, char *name, size_t size)
 	return n;
 }
 
-/* The arguments of a call, up to and with the closing bracket. */
+/* Parses the arguments of a call with the closing bracket. */
 static int parse_arguments(struct py_parser *s, int depth, struct value *args, struct value *named)
 {
 	s->nesting++;
@@ -277,7 +277,7 @@ static int parse_arguments(struct py_parser *s, int depth, struct value *args, s
 	}
 }
 
-/* A call of a function of ours, or of format() of a text. */
+/* Parses a call of a known function, or of format() of a string. */
 static int parse_call(struct py_parser *s, int depth, const char *function,
 		      const struct value *text, struct value **ret)
 {
@@ -320,7 +320,7 @@ static int parse_name(struct py_parser *s, int depth, struct value **ret)
 	else if (peek(s) == '[' && (!strcmp(name, "os.environ") || !strcmp(name, "environ")))
 		return parse_environment(s, depth, ret);
 	else if (s->names && n > 7 && str_suffix(name, ".format")) {
-		s->p -= 7; /* of the text that it names */
+		s->p -= 7; /* belongs to the named string */
 		name[n - 7] = 0;
 	}
 	if (*ret)
@@ -332,7 +332,7 @@ static int parse_name(struct py_parser *s, int depth, struct value **ret)
 	return 0;
 }
 
-/* The inside of brackets, up to and with the closing one. */
+/* Parses the inside of brackets with the closing one. */
 static int parse_items(struct py_parser *s, int depth, struct value *into, char close)
 {
 	bool comma = true;
@@ -416,7 +416,7 @@ static bool at_text(const struct py_parser *s, const char *text)
 	return (size_t)(s->end - s->p) >= n && !memcmp(s->p, text, n);
 }
 
-/* An atom with what is behind it: .format(...), [...] */
+/* An atom with suffixes: .format(...), [...] */
 static int parse_term(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;
@@ -474,7 +474,7 @@ static int parse_sum(struct py_parser *s, int depth, struct value **ret)
 	return r;
 }
 
-/* a or b or c; each of them may be a sum, which binds tighter. */
+/* a or b or c; each may be a sum. */
 int py_parse_value(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;

@@ -1,6 +1,5 @@
-/* Literals as Python writes them: a text that is gone through, and its values. */
-#ifndef PL_CORE_TEXT_PYTHON_LITERAL_H
-#define PL_CORE_TEXT_PYTHON_LITERAL_H
+/* Parses Python literals and simple expressions. */
+#pragma once
 
 #include <ctype.h>
 #include <string.h>
@@ -10,10 +9,10 @@
 struct py_parser {
 	const char *p, *end;
 	int line;
-	int nesting; /* open brackets: newlines mean nothing inside */
-	bool comma;  /* the brackets that were read last ended in one */
+	int nesting; /* open brackets: newlines inside are blanks */
+	bool comma;  /* the last brackets ended with a comma */
 	int nodes;
-	const struct value *names; /* that were assigned so far; NULL: none may be used */
+	const struct value *names; /* variables assigned so far; NULL: none allowed */
 };
 
 static inline bool one_of(int c, const char *set)
@@ -42,18 +41,16 @@ static inline bool in_name(int c)
 	return c >= 0 && (isalnum(c) || c == '_');
 }
 
-/* To the end of the line. */
+/* Skips to the end of the line. */
 void py_skip_comment(struct py_parser *s);
-/* Blanks, and inside brackets newlines and comments too. */
+/* Skips blanks, and in brackets newlines and comments, too. */
 void py_skip_blanks(struct py_parser *s);
-/* Is there a text here? Its prefix letters are passed over. */
+/* Is there a string? Skips its prefix letters. */
 bool py_at_string(struct py_parser *s, bool *ret_raw, bool *ret_fields);
-/* The text in quotes. */
+/* Parses the string in quotes. */
 int py_parse_quoted(struct py_parser *s, bool raw, struct strbuf *out);
-/* A literal, or an expression of python_expr.h over literals. */
+/* Parses a literal, or an expression with functions of python_expr.h. */
 int py_parse_value(struct py_parser *s, int depth, struct value **ret);
 
-/* One literal and nothing behind it: a text, a number, a list, a dict. */
+/* Parses exactly one literal: string, number, list or dict. */
 int py_literal(const char *text, size_t n, struct value **ret);
-
-#endif

@@ -45,8 +45,8 @@ static bool is_one(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* Options and parameters go by fewer names than variables: many end in "key" or begin with "token"
- * and mean something else. */
+/* Options and parameters match fewer names than variables: many that end in "key" or begin with
+ * "token" are no secrets. */
 bool secrets_is_option(const char *p, size_t n)
 {
 	static const char *const anywhere[] = {
@@ -59,7 +59,7 @@ bool secrets_is_option(const char *p, size_t n)
 		"COOKIE", "STOREPASS", "KEYPASS", "USERPASS", "DBPASS",    "SSHPASS",
 		"_PW",    "BINDPW",    "BEARER",  "_OTP",     "_PAT"};
 	static const char *const whole[] = {"PASS", "SIG", "PW", "OTP", "PWD", "CREDS"};
-	/* a file with the secret in it, or a way to ask for it */
+	/* a file with the secret, or a way to ask for it */
 	static const char *const others[] = {"_FILE", "_PATH", "_DIR",    "_STDIN", "_FD",
 					     "_NAME", "_ENV",  "KEYNAME", "_PROMPT"};
 	char name[NAME_MAX_BYTES];
@@ -99,7 +99,7 @@ static bool is_name_byte(unsigned char c)
 	return isalnum(c) || c == '_' || c == '-' || c == '.';
 }
 
-/* Ends where a value inside of a text does. */
+/* The length of a value inside a text. */
 static size_t value_length(const char *p, size_t n)
 {
 	size_t i = 0;
@@ -133,7 +133,7 @@ static bool has_digit(const char *p, size_t n)
 	return false;
 }
 
-/* Letters of both cases and nothing else, as words and options are not. */
+/* Only letters, with several of both cases: not a word or option. */
 static bool is_random(const char *p, size_t n)
 {
 	size_t upper = 0, lower = 0;
@@ -145,8 +145,8 @@ static bool is_random(const char *p, size_t n)
 	return upper + lower == n && upper > 3 && lower > 3;
 }
 
-/* Tokens that say what they are by their first letters, and how long they are at least. */
-static size_t known_token(const char *p, size_t n)
+/* Tokens with a known prefix and minimum length. */
+static size_t known_token(const char *p, size_t n, size_t *ret_at PL_UNUSED)
 {
 	static const struct {
 		const char *begin;
@@ -173,8 +173,8 @@ static size_t known_token(const char *p, size_t n)
 	return 0;
 }
 
-/* header.payload.signature, the first of which begins as '{"' does in base64. */
-static size_t web_token(const char *p, size_t n)
+/* A JSON Web Token, header.payload.signature; the header begins with '{"' in base64. */
+static size_t web_token(const char *p, size_t n, size_t *ret_at PL_UNUSED)
 {
 	size_t at = 0;
 
@@ -190,7 +190,7 @@ static size_t web_token(const char *p, size_t n)
 	return at;
 }
 
-/* The key between its lines, or all that there is of it. */
+/* A PEM private key, up to its end line or the end of the text. */
 static size_t private_key(const char *p, size_t n)
 {
 	static const char begin[] = "-----BEGIN ", middle[] = "PRIVATE KEY-----",
@@ -206,7 +206,7 @@ static size_t private_key(const char *p, size_t n)
 }
 
 /* Tokens of several parts: "SG.x.y" of SendGrid, "123456:AA..." of Telegram. */
-static size_t parted_token(const char *p, size_t n)
+static size_t parted_token(const char *p, size_t n, size_t *ret_at PL_UNUSED)
 {
 	size_t k = 0;
 
@@ -224,14 +224,16 @@ static size_t parted_token(const char *p, size_t n)
 	return rest >= 30 ? k + 1 + rest : 0;
 }
 
-/* A name in front of @ that nobody would choose as one. */
+/* Is a user name before @ a token? */
 static bool is_like_a_token(const char *p, size_t n)
 {
-	return known_token(p, n) || (n >= 16 && token_length(p, n) == n && has_digit(p, n));
+	size_t at;
+
+	return known_token(p, n, &at) || (n >= 16 && token_length(p, n) == n && has_digit(p, n));
 }
 
-/* "//user:password@": where the password is. A name alone is none, unless it is a token; on the web
- * it is one. */
+/* "//user:password@": finds the password. A user name alone is secret only in web URLs, or if it is
+ * a token. */
 static size_t address_secret(const char *p, size_t n, bool web, size_t *ret_at)
 {
 	const char *last = NULL, *colon = NULL;
@@ -244,7 +246,7 @@ static size_t address_secret(const char *p, size_t n, bool web, size_t *ret_at)
 	if (!last)
 		return 0;
 	colon = memchr(p + 2, ':', (size_t)(last - p - 2));
-	/* "//TOKEN@", and "//TOKEN:x-oauth-basic@" whose password is none */
+	/* "//TOKEN@", and "//TOKEN:x-oauth-basic@" whose password is not secret */
 	bool user = (web && !colon) ||
 		    is_like_a_token(p + 2, (size_t)((colon ? colon : last) - p - 2)) ||
 		    (colon && last - colon == 14 && !memcmp(colon + 1, "x-oauth-basic", 13));
@@ -255,7 +257,7 @@ static size_t address_secret(const char *p, size_t n, bool web, size_t *ret_at)
 	return (size_t)(last - from);
 }
 
-/* "user:password@host:/path", and "thin:user/password@" of Oracle. p is where a name begins. */
+/* "user:password@host:/path", and "thin:user/password@" of Oracle. p is the beginning of a name. */
 static size_t login_secret(const char *p, size_t n, size_t *ret_at)
 {
 	static const char *const oracle[] = {"thin:", "oci:", "oci8:"};
@@ -285,7 +287,7 @@ static size_t login_secret(const char *p, size_t n, size_t *ret_at)
 	return end - k;
 }
 
-/* Addresses that are a secret themselves, behind these beginnings. */
+/* URLs that are secret after these prefixes. */
 static size_t hook_secret(const char *p, size_t n, size_t *ret_at)
 {
 	static const char *const hooks[] = {"hooks.slack.com/services/",
@@ -323,7 +325,7 @@ static size_t scheme_secret(const char *p, size_t n, size_t *ret_at)
 	return 0;
 }
 
-/* Up to the end of a header: a quote, a line's end, an option or an address behind it. */
+/* The length of a header: up to a quote, the end of the line, or a following option or URL. */
 static size_t header_length(const char *p, size_t n)
 {
 	size_t i = 0;
@@ -344,7 +346,7 @@ static size_t header_length(const char *p, size_t n)
 	return i;
 }
 
-/* "Authorization: Bearer x": what is behind the scheme, or all of it. */
+/* "Authorization: Bearer x": what follows the scheme, or everything. */
 static size_t authorization(const char *p, size_t n, size_t *at)
 {
 	size_t all = header_length(p, n), k = 0;
@@ -361,12 +363,12 @@ static size_t authorization(const char *p, size_t n, size_t *at)
 	return all;
 }
 
-/* The value of a name: in quotes up to the closing one. json: brackets end it, too. */
+/* The length of a value, which may be in quotes. json: brackets end it, too. */
 static size_t named_value(const char *p, size_t n, bool json, size_t *at)
 {
 	size_t k = 0, m = 0;
 
-	/* all of a list */
+	/* a whole list */
 	if (json && n && *p == '[') {
 		const char *end = memchr(p, ']', n);
 
@@ -395,8 +397,8 @@ static bool has_name(const char *p, size_t n, const char *name)
 	return n >= strlen(name) && !strncasecmp(p + n - strlen(name), name, strlen(name));
 }
 
-/* "name=value", "name: value", "\"name\": value", "[\"name\"] = value" whose name speaks of a
- * secret. p is where a name begins. */
+/* "name=value", "name: value", "\"name\": value", "[\"name\"] = value" with the name of a secret. p
+ * is the beginning of a name. */
 static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 {
 	size_t k = 0, skip = 0;
@@ -428,7 +430,7 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 	while ((p[k] == ':' || k > blank) && at < n && p[at] == ' ')
 		at++;
 	*ret_at = at;
-	/* a directory, and "a::b" of some language */
+	/* a path, or "a::b" of a programming language */
 	if (at < n && ((name - skip == 3 && p[at] == '/') || (p[k] == ':' && strchr(":/", p[at]))))
 		return 0;
 	if (!json && has_name(p + skip, name - skip, "authorization"))
@@ -441,7 +443,7 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 	return named_value(p + at, n - at, json, ret_at);
 }
 
-/* "--password x": options of a program in one text, as variables have them. */
+/* "--password x": options of a program in one string. */
 static size_t option_secret(const char *p, size_t n, size_t *ret_at)
 {
 	size_t k = 2;
@@ -454,7 +456,7 @@ static size_t option_secret(const char *p, size_t n, size_t *ret_at)
 		return 0;
 	while (k < n && p[k] == ' ')
 		k++;
-	/* another option, or what a shell puts in */
+	/* another option, or a shell variable */
 	size_t quote = k < n && strchr("'\"", p[k]) ? 1 : 0;
 	if (k + quote >= n || p[k + quote] == '-' || p[k + quote] == '$')
 		return 0;
@@ -484,9 +486,12 @@ static size_t spoken_secret(const char *text, size_t i, size_t n, size_t *ret_at
 
 /* ---- any text ------------------------------------------------------------------------------- */
 
-/* The secret that begins here, if one does: how long, and how far from here. */
+/* The length of a secret that begins here, and its offset in *ret_at; 0: none. */
 static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 {
+	static size_t (*const forms[])(const char *p, size_t n, size_t *ret_at) = {
+		known_token,   parted_token, web_token,     hook_secret,
+		scheme_secret, named_secret, option_secret, login_secret};
 	const char *p = text + i;
 	bool begins = !i || !is_token_byte((unsigned char)text[i - 1]);
 	size_t found = 0;
@@ -501,25 +506,13 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 		found = private_key(p, n);
 	if (!begins || found)
 		return found;
-	found = known_token(p, n);
-	if (!found)
-		found = parted_token(p, n);
-	if (!found)
-		found = web_token(p, n);
-	if (!found)
-		found = hook_secret(p, n, ret_at);
-	if (!found)
-		found = scheme_secret(p, n, ret_at);
-	if (!found)
-		found = spoken_secret(text, i, n, ret_at);
-	if (!found)
-		found = named_secret(p, n, ret_at);
-	if (!found)
-		found = option_secret(p, n, ret_at);
-	return found ? found : login_secret(p, n, ret_at);
+	found = spoken_secret(text, i, n, ret_at);
+	for (size_t k = 0; k < ARRAY_SIZE(forms) && !found; k++)
+		found = forms[k](p, n, ret_at);
+	return found;
 }
 
-/* Is there anything that a secret could begin with? Most texts have nothing. */
+/* Quick check for characters of secrets: most texts have none. */
 static bool is_worth_a_look(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -1,39 +1,36 @@
 /*
- * What nobody should read in a store, a report or an export: values of variables and options whose
- * names speak of secrets, credentials inside of addresses, and texts that have the form of a token.
- * They become "***"; the rest stays as it is. Settings mask, mask_more, mask_keep and mask_values.
+ * Masks secrets in stores, reports and exports: values of variables and options with names of
+ * secrets, credentials in URLs, and strings in the form of a token. They become "***". Settings:
+ * mask, mask_more, mask_keep and mask_values.
  */
-#ifndef PL_CORE_TEXT_SECRETS_H
-#define PL_CORE_TEXT_SECRETS_H
+#pragma once
 
 #include "core/config.h"
 
 #define MASKED "***"
 
-/* The settings that count from now on; before that the defaults do. c is kept. */
+/* Uses these settings from now on instead of the defaults. c must stay valid. */
 void secrets_use(const struct config *c);
 
-/* Does the value of a variable of this name stay away? */
+/* Is the value of a variable of this name masked? */
 bool secrets_is_name(const char *name);
-/* Masks what has the form of a secret inside of any text. */
+/* Masks everything in a text that looks like a secret. */
 void secrets_mask_text(struct strbuf *text);
-/* "key:value;key:value": the values of keys that speak of secrets, and what has the form of one. */
+/* Masks secrets in tags, "key:value;key:value". */
 void secrets_mask_tags(struct strbuf *tags);
-/* Arguments of a program, with separator between them (0, or a blank where they were joined).
- * program: its name; NULL: the first of them is it. */
+/* Masks secrets in arguments, separated by 0, or by blanks if they were joined. program: its name;
+ * NULL: the first argument is the program. */
 void secrets_mask_arguments(struct strbuf *arguments, char separator, const char *program);
-/* An address of a store or a sink, masked wherever a password could be by any reading. */
+/* The URL of a store or sink with everything masked that may be a password; freed by the caller. */
 char *secrets_shown(const char *address);
-/* Masks in a text what secrets_shown() masks in the address: libraries quote from what they get. */
+/* Masks in a text what secrets_shown() masks in the URL: libraries quote it in errors. */
 void secrets_hide(struct strbuf *text, const char *address);
 
-/* ---- between the files of this ---- */
+/* ---- shared by the files of this module ---- */
 
-/* Does an option, a parameter or a key of this name carry one? */
+/* Does an option, parameter or key of this name have a secret value? */
 bool secrets_is_option(const char *name, size_t n);
 void secrets_add_masked(struct strbuf *out, const char *text, size_t n);
 const char *secrets_setting(enum setting_id id);
-/* The site's own expressions. */
+/* Masks matches of the setting mask_values. */
 void secrets_mask_expressions(struct strbuf *text);
-
-#endif

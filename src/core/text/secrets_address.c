@@ -1,7 +1,7 @@
 /*
- * Addresses of stores and sinks as they may be shown. Whoever wrote one may have forgotten to
- * escape what is special in the password, or written it in a form that we do not take. So each
- * reading that makes a part of it a password counts: rather too much is masked than too little.
+ * URLs of stores and sinks as they may be shown. A password may contain unescaped special
+ * characters, or the URL may be invalid. So every part that may be a password by any interpretation
+ * is masked.
  */
 #include "core/text/secrets.h"
 
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Shorter pieces of a password are parts of usual words, too. */
+/* Shorter parts of a password occur in normal words. */
 #define PIECE_MIN 3
 
-/* Names of files, which are no addresses whatever is in them. */
+/* Is it a file name and not a URL? */
 static bool is_path(const char *text)
 {
 	static const char sqlite[] = "sqlite://";
@@ -24,7 +24,7 @@ static bool is_path(const char *text)
 	return (*text == '/' && text[1] != '/') || *text == '.' || !strcmp(text, ":memory:");
 }
 
-/* How much of it is "scheme://", or the slashes alone. */
+/* The length of "scheme://" or "//". */
 static size_t scheme_length(const char *p, size_t n)
 {
 	size_t k = 0;
@@ -38,7 +38,7 @@ static size_t scheme_length(const char *p, size_t n)
 	return k + 2 <= n && !memcmp(p + k, "//", 2) ? k + 2 : 0;
 }
 
-/* Addresses of several servers have commas between. */
+/* The length of the first URL in a list separated by commas. */
 static size_t one_length(const char *p)
 {
 	for (size_t i = 0; p[i]; i++)
@@ -47,8 +47,8 @@ static size_t one_length(const char *p)
 	return strlen(p);
 }
 
-/* "user:password@": up to the last @, as what is before that may be of the password. On the web a
- * name alone is a token. */
+/* "user:password@": up to the last @, since the password may contain @. In web URLs a user name
+ * alone is a token. */
 static void mark_login(const char *p, size_t n, bool web, char *marks)
 {
 	const char *last = memrchr(p, '@', n);
@@ -59,7 +59,7 @@ static void mark_login(const char *p, size_t n, bool web, char *marks)
 		memset(marks + (from - p), 1, (size_t)(last - from));
 }
 
-/* "host:port" whose port is none: most likely the rest of the address is missing. */
+/* "host:port" with an invalid port, which may be a password without "@host". */
 static void mark_port(const char *p, size_t n, char *marks)
 {
 	size_t end = 0, i = 0;
@@ -97,8 +97,8 @@ static bool is_secret_name(const char *p, size_t n)
 	return secrets_is_option(name, n);
 }
 
-/* Up to the next "&name=": a & alone may be of the password. Behind "name=value name=value" nothing
- * is sure. */
+/* The length up to the next "&name=", since the password may contain &. Without a query everything
+ * is masked. */
 static size_t parameter_length(const char *p, size_t n, bool query)
 {
 	for (size_t i = 0; query && i < n; i++) {
@@ -133,7 +133,7 @@ static void mark_parameters(const char *p, size_t n, char *marks)
 	}
 }
 
-/* A byte for each of the address: 1 where it is secret. */
+/* One byte per character of the URL; 1: secret. */
 static char *marks_of(const char *address)
 {
 	size_t n = strlen(address), at = 0;
@@ -168,7 +168,7 @@ char *secrets_shown(const char *address)
 	return out.len ? strbuf_take(&out) : xstrdup("");
 }
 
-/* ---- what others say of an address ---------------------------------------------------------- */
+/* ---- messages that quote a URL ---------------------------------------------------------- */
 
 static bool stands_alone(const struct strbuf *text, size_t at, size_t n)
 {
@@ -196,7 +196,7 @@ static void hide_piece(struct strbuf *text, const char *p, size_t n)
 	strbuf_add(text, out.buf, out.len);
 }
 
-/* As it is written, and as it is meant. */
+/* Hides a part as written and with its %-escapes decoded. */
 static void hide_both(struct strbuf *text, const char *p, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
@@ -225,7 +225,7 @@ void secrets_hide(struct strbuf *text, const char *address)
 		while (marks[end])
 			end++;
 		hide_both(text, address + i, end - i);
-		/* whoever reads it in another way quotes a part */
+		/* a library may parse it differently and quote only a part */
 		for (size_t k = i; k < end; k++) {
 			size_t n = 0;
 

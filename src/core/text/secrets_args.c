@@ -1,4 +1,4 @@
-/* Masking of arguments and of shell lines inside of them; see secrets.h. */
+/* Masks secrets in arguments, and in shell commands inside arguments; see secrets.h. */
 #include <ctype.h>
 #include <regex.h>
 #include <string.h>
@@ -6,18 +6,18 @@
 
 #include "core/text/secrets.h"
 
-#define LINES_MAX 4 /* shell lines inside of shell lines */
+#define LINES_MAX 4 /* nested shell commands */
 
 enum place {
 	NEXT = 1,     /* "-p SECRET" */
 	ATTACHED = 2, /* "-pSECRET" */
-	ALONE = 4,    /* an argument that is no option */
-	LAST = 8,     /* the last argument, where the option is among others ("-cb") */
+	ALONE = 4,    /* an argument that is not an option */
+	LAST = 8,     /* the last argument, with an option among others ("-cb") */
 	EITHER = NEXT | ATTACHED,
 };
 
-/* Short options that carry a secret, of programs that many call. "x*": names that begin so.
- * marks: the secret is what is behind the first of these, and there is none without. */
+/* Options of common programs with a secret value. "x*": a prefix of names. marks: the secret
+ * follows the first of these characters; without one there is none. */
 static const struct short_option {
 	const char *program, *option;
 	enum place place;
@@ -67,22 +67,22 @@ static const struct short_option {
 	{"zip", "-P", EITHER, NULL},
 };
 
-/* Programs that run what is named behind them. */
+/* Programs that run another program. */
 static const char *const wrappers[] = {
 	"bash",    "command", "dash",     "doas",    "env",     "exec",        "ionice",   "ksh",
 	"mpiexec", "mpirun",  "nice",     "nohup",   "rsh",     "setsid",      "sh",       "srun",
 	"ssh",     "stdbuf",  "strace",   "su",      "sudo",    "time",        "timeout",  "watch",
 	"xargs",   "zsh",     "plimsoll", "taskset", "numactl", "singularity", "apptainer"};
 
-struct words {
+struct command_line {
 	char program[64];
 	const char *before;
 	size_t before_n;
-	bool among; /* the option of a row with LAST was there */
+	bool among; /* an option of a row with LAST was given */
 	int lines;
 };
 
-/* A word with its quotes, up to a blank or a sign that ends a command. */
+/* The length of a word with its quotes, up to a blank or the end of a command. */
 static size_t word_length(const char *p, size_t n)
 {
 	char quote = 0;
@@ -109,7 +109,7 @@ static bool is_program(const char *pattern, const char *program)
 				     : !strcmp(program, pattern);
 }
 
-static void set_program(struct words *w, const char *p, size_t n)
+static void set_program(struct command_line *w, const char *p, size_t n)
 {
 	_cleanup_free_ char *whole = xstrndup(p, n);
 
@@ -126,7 +126,7 @@ static bool is_wrapper(const char *program)
 	return false;
 }
 
-/* "sudo mysql -pX": a program of the table behind a wrapper. */
+/* "sudo mysql -pX": a program of the table after a wrapper. */
 static bool is_wrapped(const char *program, const char *p, size_t n)
 {
 	_cleanup_free_ char *word =
@@ -139,7 +139,7 @@ static bool is_wrapped(const char *program, const char *p, size_t n)
 	return word && is_wrapper(path_base(word));
 }
 
-/* "-p" with a port is docker's too: a secret is no pair of numbers. */
+/* docker's "-p" may also have ports, which are no secrets. */
 static bool is_port(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -154,7 +154,7 @@ static bool is_text(const char *p, size_t n, const char *text)
 	return p && n == strlen(text) && !memcmp(p, text, n);
 }
 
-/* "-su" ends in the option whose value comes next. */
+/* "-su" ends with the option of the next value. */
 static bool ends_in(const char *p, size_t n, const char *option)
 {
 	if (!p || strlen(option) != 2 || n < 3 || n > 6 || p[0] != '-' || p[n - 1] != option[1])
@@ -165,7 +165,7 @@ static bool ends_in(const char *p, size_t n, const char *option)
 	return true;
 }
 
-static const struct short_option *find_short(const struct words *w, const char *p, size_t n,
+static const struct short_option *find_short(const struct command_line *w, const char *p, size_t n,
 					     bool last, size_t *ret_from)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(short_options); i++) {
@@ -207,7 +207,7 @@ static void add_behind_mark(struct strbuf *out, const char *p, size_t n, const c
 		strbuf_add(out, at, n - (size_t)(at - p));
 }
 
-/* An option whose name is all of it, or "--password=" with nothing behind: its value comes next. */
+/* An option without value, or "--password=": the next argument is its value. */
 static bool announces(const char *p, size_t n)
 {
 	size_t skip = 0;
@@ -226,8 +226,8 @@ static bool announces(const char *p, size_t n)
 		(skip == 2 && is_text(p + skip, n - skip, "pin")));
 }
 
-/* "--user name:SECRET" and "--auth name:SECRET"; of some programs it is a user and a group. */
-static bool announces_login(const struct words *w, const char *p, size_t n)
+/* "--user name:SECRET" and "--auth name:SECRET"; for some programs it is user and group. */
+static bool announces_login(const struct command_line *w, const char *p, size_t n)
 {
 	static const char *const groups[] = {"docker", "podman",      "nerdctl", "singularity",
 					     "chroot", "systemd-run", "install", "apptainer"};
@@ -244,8 +244,8 @@ static bool announces_login(const struct words *w, const char *p, size_t n)
 
 static void add_line(struct strbuf *out, const char *p, size_t n, const char *program, int lines);
 
-/* Masks one word by the words before it; false where they say nothing about it. */
-static bool add_by_words(struct strbuf *out, const struct words *w, const char *p, size_t n,
+/* Masks a word if the words before it say so; false: they do not. */
+static bool add_by_words(struct strbuf *out, const struct command_line *w, const char *p, size_t n,
 			 bool last)
 {
 	size_t from = 0;
@@ -271,7 +271,7 @@ static bool add_by_words(struct strbuf *out, const struct words *w, const char *
 	return true;
 }
 
-static void remember(struct words *w, const char *p, size_t n)
+static void remember(struct command_line *w, const char *p, size_t n)
 {
 	w->before = p;
 	w->before_n = n;
@@ -289,7 +289,7 @@ static bool is_last_word(const char *p, size_t n)
 	return i == n || strchr("\r\n;|&()`", p[i]);
 }
 
-/* "NAME=value" in front of a command. */
+/* "NAME=value" before a command. */
 static bool is_assigned(const char *p, size_t n)
 {
 	size_t k = 0;
@@ -299,8 +299,8 @@ static bool is_assigned(const char *p, size_t n)
 	return k && k < n && p[k] == '=';
 }
 
-/* One word of a shell line: its quotes stay, and a line inside of them is one, too. */
-static void add_word(struct strbuf *out, struct words *w, const char *p, size_t n, bool last)
+/* Adds a word of a shell command; a quoted word may be a command itself. */
+static void add_word(struct strbuf *out, struct command_line *w, const char *p, size_t n, bool last)
 {
 	bool quoted = n >= 2 && (p[0] == '"' || p[0] == '\'') && p[n - 1] == p[0];
 	const char *inner = p + quoted;
@@ -331,7 +331,7 @@ static void add_word(struct strbuf *out, struct words *w, const char *p, size_t 
 
 static void add_line(struct strbuf *out, const char *p, size_t n, const char *program, int lines)
 {
-	struct words w = {.lines = lines};
+	struct command_line w = {.lines = lines};
 	size_t i = 0;
 
 	snprintf(w.program, sizeof(w.program), "%s", program);
@@ -344,7 +344,7 @@ static void add_line(struct strbuf *out, const char *p, size_t n, const char *pr
 			continue;
 		}
 		if (p[i] != ' ' && p[i] != '\t')
-			w = (struct words){.lines = lines};
+			w = (struct command_line){.lines = lines};
 		strbuf_add(out, p + i++, 1);
 	}
 	strbuf_add(out, p + i, n - i);
@@ -360,7 +360,7 @@ static bool is_line(const char *p, size_t n)
 	return false;
 }
 
-static void add_argument(struct strbuf *out, const struct words *w, const char *p, size_t n,
+static void add_argument(struct strbuf *out, const struct command_line *w, const char *p, size_t n,
 			 bool last)
 {
 	size_t name = 0;
@@ -370,7 +370,7 @@ static void add_argument(struct strbuf *out, const struct words *w, const char *
 	if (add_by_words(out, w, p, n, last))
 		return;
 	if (n > 1 && p[0] == '-' && name + 1 < n && p[name + 1] && announces(p, name)) {
-		/* all of it, whatever it is made of */
+		/* the whole value */
 		strbuf_add(out, p, name + 1);
 		strbuf_addstr(out, MASKED);
 		return;
@@ -387,7 +387,7 @@ void secrets_mask_arguments(struct strbuf *arguments, char separator, const char
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	const char *end = arguments->buf + arguments->len;
-	struct words w = {.lines = 0};
+	struct command_line w = {.lines = 0};
 	bool first = !program;
 
 	if (program)
@@ -408,7 +408,7 @@ void secrets_mask_arguments(struct strbuf *arguments, char separator, const char
 		if (p < end)
 			strbuf_add(&out, p++, 1);
 	}
-	/* joined by blanks, a header or a connection string is several words */
+	/* in joined arguments a header or connection string is several words */
 	if (out.len != arguments->len || memcmp(out.buf, arguments->buf, out.len) != 0) {
 		strbuf_reset(arguments);
 		strbuf_add(arguments, out.buf, out.len);
@@ -419,7 +419,6 @@ void secrets_mask_arguments(struct strbuf *arguments, char separator, const char
 		secrets_mask_expressions(arguments);
 }
 
-/* The site's own expressions. */
 void secrets_mask_expressions(struct strbuf *text)
 {
 	const char *list = secrets_setting(SETTING_MASK_VALUES);
@@ -436,7 +435,7 @@ void secrets_mask_expressions(struct strbuf *text)
 		list += n;
 		if (!n || regcomp(&re, one, REG_EXTENDED) != 0)
 			continue;
-		/* an expression sees the text up to its first NUL, piece by piece */
+		/* regexec() stops at a NUL: match piece by piece */
 		while (p < end) {
 			if (regexec(&re, p, 1, &m, 0) == 0 && m.rm_eo > m.rm_so) {
 				strbuf_add(&out, p, (size_t)m.rm_so);

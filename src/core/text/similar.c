@@ -26,7 +26,7 @@ unsigned word_distance(const char *a, const char *b)
 	return row[m];
 }
 
-/* Of a name, with its source and, which counts for less, without, and when one is in the other. */
+/* Distance to a name, with and (counting less) without its source, or if one contains the other. */
 static unsigned unlikeness(const char *word, const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -39,12 +39,18 @@ static unsigned unlikeness(const char *word, const char *name)
 	return least;
 }
 
-/* What people call it, and the metrics that tell of it, the best first. */
+/* Common words, and the metrics that they mean, best first. */
 static const struct {
 	const char *words, *metrics[6];
 } meanings[] = {
 	{",cpu,cpus,processor,load,",
-	 {"process.cpu_percent", "system.cpu_percent", "perfmon.cpu_percent"}},
+	 {
+		 "process.cpu_percent",
+		 "system.cpu_percent",
+#define IMPORTED_CPU(time, percent) percent,
+#include "core/metrics/imported_cpu.def"
+#undef IMPORTED_CPU
+	 }},
 	{",mem,memory,ram,", {"process.rss", "system.memory_used", "cgroup.memory_current"}},
 	{",io,i/o,disk,storage,read,write,",
 	 {"process.read_bytes", "process.write_bytes", "disk.read_bytes", "disk.write_bytes"}},
@@ -66,7 +72,7 @@ static bool has_name(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
-/* Those that are what a word means; how many more may be named. */
+/* Adds the metrics that a word means; returns how many more may be added. */
 static size_t by_meaning(const char *const *names, size_t count, const char *word, size_t max,
 			 struct strbuf *out)
 {

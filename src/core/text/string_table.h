@@ -1,9 +1,8 @@
 /*
- * Distinct texts, numbered in the order in which they came: the dictionary of a column, or a cache
- * of texts that are known elsewhere by a number.
+ * Distinct strings, numbered in the order of their arrival: the dictionary of a column, or a cache
+ * of strings that have a number elsewhere.
  */
-#ifndef PL_CORE_TEXT_STRING_TABLE_H
-#define PL_CORE_TEXT_STRING_TABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,14 +21,14 @@ struct string_table {
 		.bytes = STRBUF_INIT \
 	}
 void string_table_release(struct string_table *t);
-/* Empty again; keeps the memory. */
+/* Empties it; keeps the memory. */
 void string_table_reset(struct string_table *t);
 
-/* The number of the text with this key, -1: none. A set is used by keys or by texts, never by both.
+/* The number of the string with this key, or -1. A table is used by keys or by strings, not both.
  */
 int64_t string_table_find_key(const struct string_table *t, uint64_t key);
 uint32_t string_table_add_key(struct string_table *t, uint64_t key, const char *s, size_t n);
-/* The number of a text, which is added when it is new. */
+/* The number of a string, which is added if it is new. */
 uint32_t string_table_add(struct string_table *t, const char *s, size_t n);
 
 static inline const char *string_table_get(const struct string_table *t, uint32_t i, size_t *ret_n)
@@ -37,5 +36,3 @@ static inline const char *string_table_get(const struct string_table *t, uint32_
 	*ret_n = t->begin[i + 1] - t->begin[i];
 	return t->bytes.buf + t->begin[i];
 }
-
-#endif

@@ -1,9 +1,8 @@
 /*
- * A table for people: columns aligned and cut to the terminal by libsmartcols, in the module
- * "table". Without the module the cells come out separated by tabs.
+ * A table for terminals: libsmartcols, in the module "table", aligns columns and fits them to the
+ * width. Without the module cells are separated by tabs.
  */
-#ifndef PL_CORE_TEXT_TERMINAL_TABLE_H
-#define PL_CORE_TEXT_TERMINAL_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,7 +10,7 @@
 
 #define COLUMN_RIGHT 1 /* numbers */
 #define COLUMN_WRAP 2  /* long text continues on the next line */
-#define COLUMN_CUT 4   /* long text is cut to what the terminal has room for */
+#define COLUMN_CUT 4   /* long text is truncated to the terminal */
 
 struct terminal_table_column {
 	const char *name;
@@ -22,7 +21,7 @@ struct terminal_table {
 	const struct terminal_table_column *columns;
 	size_t column_count;
 	char **cells; /* row after row; owned */
-	char *colors; /* one a row: 0, 'r'ed, 'g'reen or 'y'ellow */
+	char *colors; /* one per row: 0, 'r'ed, 'g'reen or 'y'ellow */
 	size_t rows, cap;
 };
 
@@ -31,15 +30,13 @@ void terminal_table_init(struct terminal_table *t, const struct terminal_table_c
 void terminal_table_release(struct terminal_table *t);
 /* Begins a row of empty cells. */
 void terminal_table_row(struct terminal_table *t, char color);
-/* Sets a cell of the last row; the text is taken as it is, control characters made visible. */
+/* Sets a cell of the last row; makes control characters visible. */
 void terminal_table_cell(struct terminal_table *t, size_t column, const char *text);
 void terminal_table_cellf(struct terminal_table *t, size_t column, const char *fmt, ...)
 	PL_PRINTF(3, 4);
 void terminal_table_print(const struct terminal_table *t, FILE *f);
 
-/* What the module offers: 0, or -1 when it could not. */
+/* The functions of the module; 0, or -1: it failed. */
 struct terminal_table_functions {
 	int (*print)(const struct terminal_table *t, FILE *f, bool color);
 };
-
-#endif

@@ -12,7 +12,7 @@ static const char *color_name(char c)
 	return c == 'r' ? "red" : c == 'g' ? "green" : c == 'y' ? "yellow" : NULL;
 }
 
-/* Terminals tell; a file has all the room in the world. */
+/* The width of a terminal; a file has no limit. */
 static size_t page_width(FILE *f)
 {
 	struct winsize w;
@@ -22,7 +22,7 @@ static size_t page_width(FILE *f)
 	return ioctl(fileno(f), TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-/* What the columns that do not wrap leave for each of those that do. */
+/* The width that is left for each wrapped column. */
 static size_t wrap_width(const struct terminal_table *t, size_t page)
 {
 	size_t used = 0, wrapping = 0;
@@ -79,7 +79,7 @@ static int fill(struct libscols_table *out, const struct terminal_table *t, bool
 
 		if (!col)
 			return -1;
-		/* words are kept whole: lines end where we put newlines */
+		/* break lines only at our newlines, between words */
 		if (flags & COLUMN_WRAP) {
 			scols_column_set_wrapfunc(col, scols_wrapnl_chunksize,
 						  scols_wrapnl_nextchunk, NULL);
@@ -120,9 +120,4 @@ static int print(const struct terminal_table *t, FILE *f, bool color)
 
 static const struct terminal_table_functions functions = {.print = print};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "table",
-	.library = "libsmartcols",
-	.functions = &functions,
-};
+PL_MODULE("table", "libsmartcols", &functions);

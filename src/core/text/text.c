@@ -39,8 +39,8 @@ size_t utf8_sequence(const char *s, size_t n)
 	return len;
 }
 
-/* How many bytes at the beginning are ASCII that needs no care anywhere: neither control
- * characters nor quotes and backslashes. */
+/* The number of leading ASCII bytes that need no escaping anywhere: no control characters, quotes
+ * or backslashes. */
 static size_t plain_run(const char *s, size_t n)
 {
 	size_t i = 0;
@@ -133,8 +133,11 @@ void text_add_wrapped(struct strbuf *out, const char *text, size_t indent, size_
 	size_t column = indent;
 
 	for (const char *p = text; *p;) {
-		size_t n = strcspn(p, " \n"), w = text_width(p, n);
+		size_t n = strcspn(p, " \n"), number = strspn(p, "0123456789.,");
 
+		if (n && n == number && p[n] == ' ') /* stays with its unit */
+			n += 1 + strcspn(p + n + 1, " \n");
+		size_t w = text_width(p, n);
 		if (column > indent && column + 1 + w > width) {
 			strbuf_addf(out, "\n%*s", (int)indent, "");
 			column = indent;
@@ -206,29 +209,14 @@ static bool harmless(const char *s)
 	       *s != '=';
 }
 
-void text_add_shell(struct strbuf *out, const char *s)
-{
-	if (harmless(s)) {
-		strbuf_addstr(out, s);
-		return;
-	}
-	strbuf_addch(out, '\'');
-	for (; *s; s++) {
-		if (*s == '\'')
-			strbuf_addstr(out, "'\\''");
-		else
-			strbuf_addch(out, *s);
-	}
-	strbuf_addch(out, '\'');
-}
-
-void text_add_csh(struct strbuf *out, const char *s)
+/* In single quotes. quote: what stands for one of those; escaped: what gets a backslash. */
+static void add_quoted(struct strbuf *out, const char *s, const char *quote, const char *escaped)
 {
 	strbuf_addch(out, '\'');
 	for (; *s; s++) {
 		if (*s == '\'')
-			strbuf_addstr(out, "'\\''");
-		else if (*s == '!' || *s == '\n')
+			strbuf_addstr(out, quote);
+		else if (strchr(escaped, *s))
 			strbuf_addf(out, "\\%c", *s);
 		else
 			strbuf_addch(out, *s);
@@ -236,15 +224,40 @@ void text_add_csh(struct strbuf *out, const char *s)
 	strbuf_addch(out, '\'');
 }
 
+void text_add_shell(struct strbuf *out, const char *s)
+{
+	if (harmless(s))
+		strbuf_addstr(out, s);
+	else
+		add_quoted(out, s, "'\\''", "");
+}
+
+void text_add_csh(struct strbuf *out, const char *s)
+{
+	add_quoted(out, s, "'\\''", "!\n");
+}
+
 void text_add_fish(struct strbuf *out, const char *s)
 {
-	strbuf_addch(out, '\'');
-	for (; *s; s++) {
-		if (*s == '\'' || *s == '\\')
-			strbuf_addch(out, '\\');
-		strbuf_addch(out, *s);
-	}
-	strbuf_addch(out, '\'');
+	add_quoted(out, s, "\\'", "\\");
+}
+
+void text_add_u64(struct strbuf *out, uint64_t v)
+{
+	char digits[20];
+	size_t n = sizeof(digits);
+
+	do
+		digits[--n] = (char)('0' + v % 10);
+	while (v /= 10);
+	strbuf_add(out, digits + n, sizeof(digits) - n);
+}
+
+void text_add_i64(struct strbuf *out, int64_t v)
+{
+	if (v < 0)
+		strbuf_addch(out, '-');
+	text_add_u64(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void text_add_csv(struct strbuf *out, const char *s, size_t n)
@@ -277,7 +290,7 @@ bool text_is_formula(const char *s, size_t n)
 			return true;
 		digits |= s[i] >= '0' && s[i] <= '9';
 	}
-	/* of characters of numbers alone: one of them, or a sum */
+	/* only characters of numbers: a number, or a sum */
 	const char *sign = s + 1;
 	while (sign < s + n && (!strchr("+-", *sign) || strchr("eE", sign[-1])))
 		sign++;
@@ -295,29 +308,6 @@ void text_add_csv_safe(struct strbuf *out, const char *s, size_t n, bool termina
 	else
 		strbuf_add(&plain, s, n);
 	text_add_csv(out, plain.buf, plain.len);
-}
-
-void text_add_time(struct strbuf *out, int64_t epoch_us, bool utc)
-{
-	struct tm tm;
-	char text[64], zone[8] = "Z";
-	int64_t us = epoch_us % 1000000;
-	time_t seconds = (time_t)(epoch_us / 1000000);
-
-	if (us < 0) {
-		us += 1000000;
-		seconds--;
-	}
-	if (!(utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)))
-		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	if (!utc) {
-		long minutes = tm.tm_gmtoff / 60, abs = minutes < 0 ? -minutes : minutes;
-
-		snprintf(zone, sizeof(zone), "%c%02ld:%02ld", minutes < 0 ? '-' : '+',
-			 abs / 60 % 100, abs % 60);
-	}
-	strbuf_addf(out, "%s.%06d%s", text, (int)us, zone);
 }
 
 void text_add_duration(struct strbuf *out, double seconds)
@@ -345,15 +335,7 @@ void text_add_duration(struct strbuf *out, double seconds)
 
 void text_add_bytes(struct strbuf *out, double bytes)
 {
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-	size_t i = 0;
-
-	while ((bytes >= 1023.5 || bytes <= -1023.5) && i + 1 < ARRAY_SIZE(units)) {
-		bytes /= 1024;
-		i++;
-	}
-	strbuf_addf(out, i && bytes < 99.95 && bytes > -99.95 ? "%.3g %s" : "%.0f %s", bytes,
-		    units[i]);
+	unit_add_value(out, bytes, "bytes");
 }
 
 void text_add_real(struct strbuf *out, double v)

@@ -1,34 +1,34 @@
 /*
- * Bytes from outside on their way to people, JSON and shells. Strings are bytes everywhere inside;
- * only here do they become UTF-8, quoted, escaped or printable.
+ * Converts strings, which are plain bytes inside the program, for terminals, JSON, CSV and shells:
+ * valid UTF-8, escaped or quoted.
  */
-#ifndef PL_CORE_TEXT_TEXT_H
-#define PL_CORE_TEXT_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/strbuf.h"
+#include "core/text/times.h"
+#include "core/text/units.h"
 
-/* Does the user's terminal speak UTF-8? By the locale, which is set up when this is first asked: it
- * takes memory that what runs beside a job does not need. */
+/* Does the user's locale use UTF-8? The first call loads the locale, whose memory programs beside a
+ * job do not need. */
 bool text_is_utf8(void);
 
-/* Length of the valid UTF-8 sequence at s, 0 when there is none (overlong, surrogate, cut off). */
+/* Length of the UTF-8 sequence at s; 0: invalid (overlong, surrogate, cut off). */
 size_t utf8_sequence(const char *s, size_t n);
 bool utf8_valid(const char *s, size_t n);
 
-/* One character as UTF-8; surrogates too, which Python's escapes for odd bytes are. */
+/* Adds a character as UTF-8; also surrogates, which Python uses for invalid bytes. */
 void text_add_utf8(struct strbuf *out, unsigned character);
 
-/* Columns that the first n bytes take on a terminal, as far as a table needs to know. */
+/* Columns of n bytes on a terminal: the number of characters. */
 size_t text_width(const char *s, size_t n);
 
 /* For terminals: control characters and invalid bytes become \xNN, the rest stays. */
 void text_add_printable(struct strbuf *out, const char *s, size_t n);
 
-/* Words filled into lines up to a width; lines after the first begin with the indent. Newlines in
- * the text count as blanks. */
+/* Wraps words at a width; lines after the first are indented. Newlines count as blanks. */
 void text_add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width);
 
 /* For JSON, without the quotes: invalid bytes become U+FFFD. */
@@ -36,7 +36,7 @@ void text_add_json(struct strbuf *out, const char *s, size_t n);
 
 void text_add_base64(struct strbuf *out, const void *data, size_t n);
 
-/* For sh: unchanged when harmless, else in single quotes. */
+/* For sh: in single quotes where needed. */
 void text_add_shell(struct strbuf *out, const char *s);
 /* For csh and tcsh: single quotes, with ! and newlines escaped the way they need. */
 void text_add_csh(struct strbuf *out, const char *s);
@@ -45,21 +45,19 @@ void text_add_fish(struct strbuf *out, const char *s);
 
 /* For CSV (RFC 4180): in quotes where needed. */
 void text_add_csv(struct strbuf *out, const char *s, size_t n);
-/* Would a spreadsheet compute it? It begins with = + - @, a tab or a carriage return, and is no
- * number. */
+/* Would a spreadsheet take it as a formula? It begins with = + - @, a tab or a carriage return, and
+ * is not a number. */
 bool text_is_formula(const char *s, size_t n);
-/* For CSV that people open: a formula has ' in front. On a terminal control characters are shown,
- * not sent. */
+/* For CSV in spreadsheets: puts ' before a formula. terminal: makes control characters visible. */
 void text_add_csv_safe(struct strbuf *out, const char *s, size_t n, bool terminal);
 
-/* "2026-11-15T04:05:06.123456+01:00" in local time, or with Z in UTC. */
-void text_add_time(struct strbuf *out, int64_t epoch_us, bool utc);
-/* "1.23 s", "45.6 ms", "2 h 3 min": three digits that a person can use. */
+/* "1.23 s", "45.6 ms", "2 h 3 min": with three digits. */
 void text_add_duration(struct strbuf *out, double seconds);
 /* "12.3 MiB" from bytes. */
 void text_add_bytes(struct strbuf *out, double bytes);
 
+/* Whole numbers, without printf(). */
+void text_add_u64(struct strbuf *out, uint64_t v);
+void text_add_i64(struct strbuf *out, int64_t v);
 /* The shortest form that reads back as the same number, never like an integer. */
 void text_add_real(struct strbuf *out, double v);
-
-#endif

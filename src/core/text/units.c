@@ -1,10 +1,26 @@
-/* In which units people read values; see plot_unit.h. */
-#include "plot/plot_unit.h"
+/* Numbers and units; see units.h. */
+#include "core/text/units.h"
+
+#include "core/text/text.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct plot_prefix binary[] = {
+void text_add_count(struct strbuf *out, int64_t v)
+{
+	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
+
+	text_add_i64(&plain, v);
+	for (size_t i = 0; i < plain.len; i++) {
+		if (i > (v < 0) && (plain.len - i) % 3 == 0)
+			strbuf_addch(out, ',');
+		strbuf_addch(out, plain.buf[i]);
+	}
+}
+
+/* ---- units ---------------------------------------------------------------------------------- */
+
+static const struct unit_prefix binary[] = {
 	{"B", 1},
 	{"KiB", 1024.0},
 	{"MiB", 1048576.0},
@@ -14,31 +30,30 @@ static const struct plot_prefix binary[] = {
 	{"EiB", 1152921504606846976.0},
 	{NULL, 0},
 };
-static const struct plot_prefix decimal[] = {
+static const struct unit_prefix decimal[] = {
 	{"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"", 1},     {"k", 1e3},
 	{"M", 1e6},  {"G", 1e9},  {"T", 1e12}, {"P", 1e15}, {NULL, 0},
 };
-static const struct plot_prefix thousands[] = {
+static const struct unit_prefix thousands[] = {
 	{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {NULL, 0},
 };
-static const struct plot_prefix times[] = {
+static const struct unit_prefix times[] = {
 	{"ns", 1e-9}, {"us", 1e-6},  {"ms", 1e-3},   {"s", 1},
 	{"min", 60},  {"h", 3600.0}, {"d", 86400.0}, {NULL, 0},
 };
-static const struct plot_prefix seconds[] = {
+static const struct unit_prefix seconds[] = {
 	{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"ks", 1e3}, {"Ms", 1e6}, {NULL, 0},
 };
-static const struct plot_prefix plain[] = {{"", 1}, {NULL, 0}};
+static const struct unit_prefix plain[] = {{"", 1}, {NULL, 0}};
 
-/* How values of a unit are written. */
-struct writing {
-	const char *unit; /* as metric_unit_name() says */
+struct known_unit {
+	const char *name; /* as metric_unit_name() returns it */
 	double factor;    /* to the base unit */
-	const struct plot_prefix *prefixes;
+	const struct unit_prefix *prefixes;
 	const char *base; /* behind the prefix */
-	bool floating;    /* 0 says nothing: the axis begins where the values do */
+	bool floating;    /* 0 means nothing: the axis begins near the values */
 };
-static const struct writing writings[] = {
+static const struct known_unit known_units[] = {
 	{"bytes", 1, binary, "", false},
 	{"KiB", 1024, binary, "", false},
 	{"512 bytes", 512, binary, "", false},
@@ -48,47 +63,54 @@ static const struct writing writings[] = {
 	{"count", 1, thousands, "", false},
 	{"1", 1, thousands, "", false},
 	{"cycles", 1, thousands, "cycles", false},
+	{"CPUs", 1, plain, "CPUs", false},
 	{"%", 1, plain, "%", false},
 	{"ratio", 1, plain, "", false},
 	{"degC", 1, plain, "\302\260C", true},
+	{"J/s", 1, decimal, "W", false},
 	{"Wh", 1, decimal, "Wh", false},
 	{"W", 1, decimal, "W", false},
 	{"J", 1, decimal, "J", false},
+	{"g", 1, decimal, "g", false},
 	{"Hz", 1, decimal, "Hz", true},
 	{"V", 1, decimal, "V", true},
 	{"A", 1, decimal, "A", false},
 	{"rpm", 1, plain, "rpm", true},
 };
 
-void plot_unit_find(struct plot_unit *u, const char *name)
+static const struct known_unit *find_known(const char *name, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_units); i++)
+		if (strlen(known_units[i].name) == n && !memcmp(known_units[i].name, name, n))
+			return &known_units[i];
+	return NULL;
+}
+
+void unit_find(struct unit_scale *u, const char *name)
 {
 	name = name ? name : "";
 	size_t n = strlen(name);
-	bool rate = n >= 2 && !strcmp(name + n - 2, "/s");
-	size_t own = rate ? n - 2 : n;
+	const struct known_unit *k = find_known(name, n);
+	bool rate = !k && n >= 2 && !strcmp(name + n - 2, "/s");
 
-	*u = (struct plot_unit){.factor = 1, .prefixes = thousands};
-	for (size_t i = 0; i < ARRAY_SIZE(writings); i++) {
-		const struct writing *w = &writings[i];
-
-		if (strlen(w->unit) != own || memcmp(w->unit, name, own) != 0)
-			continue;
-		u->factor = w->factor;
-		/* a second a second is no time of day */
-		u->prefixes = rate && w->prefixes == times ? seconds : w->prefixes;
-		u->floating = w->floating && !rate;
+	n -= rate ? 2 : 0;
+	k = rate ? find_known(name, n) : k;
+	*u = (struct unit_scale){.factor = 1, .prefixes = thousands};
+	if (k) {
+		u->factor = k->factor;
+		/* seconds per second are not shown as minutes */
+		u->prefixes = rate && k->prefixes == times ? seconds : k->prefixes;
+		u->floating = k->floating && !rate;
 		u->clock = u->prefixes == times;
 		u->binary = u->prefixes == binary;
-		snprintf(u->base, sizeof(u->base), "%s%s", w->base, rate ? "/s" : "");
-		return;
 	}
-	snprintf(u->base, sizeof(u->base), "%.*s%s", own < 20 ? (int)own : 20, name,
+	snprintf(u->base, sizeof(u->base), "%.*s%s", k || n > 20 ? 20 : (int)n, k ? k->base : name,
 		 rate ? "/s" : "");
 }
 
-const struct plot_prefix *plot_unit_prefix(const struct plot_unit *u, double base_value)
+const struct unit_prefix *unit_prefix_for(const struct unit_scale *u, double base_value)
 {
-	const struct plot_prefix *p = u->prefixes;
+	const struct unit_prefix *p = u->prefixes;
 	double v = fabs(base_value) * (1 + 1e-9);
 
 	if (v == 0)
@@ -103,7 +125,7 @@ const struct plot_prefix *plot_unit_prefix(const struct plot_unit *u, double bas
 	return p;
 }
 
-void plot_unit_add(char *to, size_t size, const struct plot_unit *u, const struct plot_prefix *p)
+void unit_add_symbol(char *to, size_t size, const struct unit_scale *u, const struct unit_prefix *p)
 {
 	bool word = u->prefixes == thousands && u->base[0] && u->base[0] != '/';
 	size_t n = strlen(to);
@@ -113,20 +135,25 @@ void plot_unit_add(char *to, size_t size, const struct plot_unit *u, const struc
 			 u->base);
 }
 
-void plot_add_value(struct strbuf *out, double value, const char *unit)
+void unit_add_value(struct strbuf *out, double value, const char *unit)
+{
+	unit_add_digits(out, value, unit, 3);
+}
+
+void unit_add_digits(struct strbuf *out, double value, const char *unit, int digits)
 {
 	char text[64];
-	struct plot_unit u;
+	struct unit_scale u;
 
 	if (!isfinite(value)) {
 		strbuf_addstr(out, "-");
 		return;
 	}
-	plot_unit_find(&u, unit);
+	unit_find(&u, unit);
 	value *= u.factor;
-	const struct plot_prefix *p = plot_unit_prefix(&u, value);
+	const struct unit_prefix *p = unit_prefix_for(&u, value);
 	double v = value / p->factor;
-	/* 999.7 of one is 1 of the next */
+	/* 999.7 k is 1 M */
 	if (p[1].name && !u.clock && fabs(v) * p->factor >= p[1].factor * 0.9995) {
 		p++;
 		v = value / p->factor;
@@ -134,7 +161,7 @@ void plot_add_value(struct strbuf *out, double value, const char *unit)
 	if (fabs(v) >= 999.5 || v == 0)
 		snprintf(text, sizeof(text), fabs(v) < 1e15 ? "%.0f" : "%.3g", v);
 	else
-		snprintf(text, sizeof(text), "%.3g", v);
-	plot_unit_add(text, sizeof(text), &u, p);
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+	unit_add_symbol(text, sizeof(text), &u, p);
 	strbuf_addstr(out, text);
 }

@@ -1,7 +1,7 @@
 /*
- * The list of jobs; see cgroup_jobs_internal.h. A job whose groups are all empty again may yet go
- * on (the next command of a parallel job on its second node): it ends when that lasts, or at once
- * when one of its groups is removed, with which its manager says that it is over.
+ * The list of jobs; see cgroup_jobs_internal.h. A job whose groups are all empty may continue (the
+ * next command of a parallel job on its second node). It ends when it stays empty, or at once when
+ * its manager removes one of its groups.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include "core/clock.h"
@@ -17,12 +16,11 @@
 
 #define SECOND 1000000000ull
 #define LINGER_NS (30 * SECOND)
-#define LOOK_NS (SECOND / 5) /* how often a young group without processes is looked at */
-#define LOOK_OLD_NS SECOND   /* one that waits for long, or has ended */
+#define LOOK_NS (SECOND / 5) /* how often a young group without processes is checked */
+#define LOOK_OLD_NS SECOND   /* one that has waited for long, or has ended */
 #define YOUNG_NS (10 * SECOND)
 
-/* ---- states -----------------------------------------------------------------------------------
- */
+/* ---- states --------------------------------------------------------------------------------- */
 
 static void unshow(struct cgroup_jobs *j, struct entry *e)
 {
@@ -57,8 +55,8 @@ static void check_waiting(struct cgroup_jobs *j, struct entry *e)
 	if (members_any(j, e)) {
 		run(j, e, j->now_ns);
 	} else if (members_ever(e)) {
-		/* what was here before us and is empty has ended without us; what came since had
-		 * processes that were faster than we are */
+		/* a group that was empty when we started has ended before; in a newer one the
+		 * processes were gone before we looked */
 		if (j->updates == 1) {
 			unshow(j, e);
 			return;
@@ -100,8 +98,7 @@ static void check(struct cgroup_jobs *j, struct entry *e)
 	e->job.empty = e->empty_ns > 0;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static void read_events(struct cgroup_jobs *j)
 {
@@ -133,7 +130,7 @@ static void take_events(struct cgroup_jobs *j)
 	uint64_t expired;
 	int n;
 
-	/* all others are of processes, whose descriptors are closed when they have told */
+	/* all other events are ends of processes, whose descriptors are then closed */
 	while (j->epoll >= 0 && (n = epoll_wait(j->epoll, events, ARRAY_SIZE(events), 0)) > 0) {
 		for (int i = 0; i < n; i++) {
 			void *p = events[i].data.ptr;
@@ -167,7 +164,7 @@ static void arm(struct cgroup_jobs *j, unsigned ms)
 	(void)timerfd_settime(j->timer, 0, &t, NULL);
 }
 
-/* What no event will tell of is looked for after a while. */
+/* Some changes cause no event: look for them after a while. */
 static void set_timer(struct cgroup_jobs *j)
 {
 	bool soon = false, later = trees_wait(j) || j->remount;
@@ -219,15 +216,13 @@ void cgroup_jobs_forget(struct cgroup_jobs *j)
 		if (!e->group_count)
 			entry_free(j, e);
 	}
-	/* one that came under the same name meanwhile was put off */
+	/* a new job under the same name had to wait for this */
 	for (size_t i = 0; forgotten && i < j->dir_count; i++)
 		if (j->dirs[i]->dirty)
 			arm(j, 10);
 }
 
-/* ---- beginning and end
- * ----------------------------------------------------------------------------
- */
+/* ---- beginning and end ---------------------------------------------------------------------- */
 
 static void poll_for(struct cgroup_jobs *j, int *fd, uint32_t events)
 {
@@ -237,18 +232,7 @@ static void poll_for(struct cgroup_jobs *j, int *fd, uint32_t events)
 		(void)epoll_ctl(j->epoll, EPOLL_CTL_ADD, *fd, &e);
 }
 
-/* A job takes a descriptor for each of its groups, and many more in the sources. */
-static void raise_limit(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= r.rlim_max)
-		return;
-	r.rlim_cur = r.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &r);
-}
-
-/* Roots, and groups: a group is what has its name in the directory above it. */
+/* Takes roots and groups; a group is the entry of its name in the directory above it. */
 static int take_places(struct cgroup_jobs *j, const struct cgroup_jobs_options *o,
 		       struct strbuf *why)
 {
@@ -265,10 +249,9 @@ static int take_places(struct cgroup_jobs *j, const struct cgroup_jobs_options *
 		for (size_t n = strlen(w->path); group && n > 1 && w->path[n - 1] == '/';)
 			w->path[--n] = 0;
 		char *slash = strrchr(w->path, '/');
-		if (named[0] != '/' || (group && !slash[1])) {
-			strbuf_addf(why, "the directory '%s' must be a whole path", named);
-			return -EINVAL;
-		}
+		if (named[0] != '/' || (group && !slash[1]))
+			return strbuf_fail(why, -EINVAL,
+					   "'%s' is not an absolute path of a directory", named);
 		if (group) {
 			w->only = xstrdup(slash + 1);
 			slash[slash == w->path] = 0;
@@ -302,7 +285,7 @@ int cgroup_jobs_open(struct cgroup_jobs **ret, const struct cgroup_jobs_options 
 	}
 	for (size_t i = 0; !*j->root && i < ARRAY_SIZE(j->mountinfo); i++)
 		j->mountinfo[i] = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	raise_limit();
+	(void)raise_file_limit(); /* a descriptor per group, and many more in the sources */
 	poll_for(j, &j->inotify, EPOLLIN);
 	poll_for(j, &j->timer, EPOLLIN);
 	poll_for(j, &j->mountinfo[0], EPOLLPRI);
@@ -333,7 +316,7 @@ void cgroup_jobs_close(struct cgroup_jobs *j)
 	free(j->wanted);
 	free(j->entries);
 	free(j->shown);
-	free(j->index);
+	hash_map_release(&j->index);
 	free(j->root);
 	free(j);
 }
@@ -343,8 +326,7 @@ int cgroup_jobs_descriptor(const struct cgroup_jobs *j)
 	return j->epoll;
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking --------------------------------------------------------------------------------- */
 
 size_t cgroup_jobs_count(const struct cgroup_jobs *j)
 {
@@ -373,18 +355,19 @@ struct job *cgroup_jobs_by_id(struct cgroup_jobs *j, const char *id)
 	return found;
 }
 
+static int by_number(const void *key, const void *entry)
+{
+	uint64_t number = *(const uint64_t *)key,
+		 other = (*(struct entry *const *)entry)->job.number;
+
+	return number < other ? -1 : number > other;
+}
+
 struct job *cgroup_jobs_by_number(struct cgroup_jobs *j, uint64_t number)
 {
-	size_t low = 0, high = j->shown_count;
+	struct entry **found = j->shown_count ? bsearch(&number, j->shown, j->shown_count,
+							sizeof(*j->shown), by_number)
+					      : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (j->shown[mid]->job.number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < j->shown_count && j->shown[low]->job.number == number ? &j->shown[low]->job
-									   : NULL;
+	return found ? &(*found)->job : NULL;
 }

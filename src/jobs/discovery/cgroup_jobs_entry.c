@@ -1,4 +1,4 @@
-/* Entries of the list of jobs: a path, its groups, its id; see cgroup_jobs_internal.h. */
+/* Entries of the list of jobs; see cgroup_jobs_internal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,51 +11,21 @@
 #define CGROUP_MAGIC 0x27e0eb
 #define CGROUP2_MAGIC 0x63677270
 
-/* ---- entries by key ---------------------------------------------------------------------------
- */
+/* ---- entries by key ------------------------------------------------------------------------- */
 
-static uint32_t hash(int space, const char *key, size_t n)
+static uint64_t hash(int space, const char *key, size_t n)
 {
-	uint32_t h = 2166136261u ^ (uint32_t)space;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)key[i]) * 16777619u;
-	return h;
+	return hash_more((uint64_t)space, key, n);
 }
 
-static void index_put(struct cgroup_jobs *j, size_t place)
-{
-	const struct entry *e = j->entries[place];
-	size_t at = hash(e->space, e->key, strlen(e->key)) & (j->index_size - 1);
-
-	while (j->index[at])
-		at = (at + 1) & (j->index_size - 1);
-	j->index[at] = (uint32_t)place + 1;
-}
-
-static void index_make(struct cgroup_jobs *j)
-{
-	if (j->entry_count * 2 >= j->index_size) {
-		j->index_size = j->index_size ? j->index_size * 4 : 64;
-		j->index = xreallocarray(j->index, j->index_size, sizeof(*j->index));
-	}
-	memset(j->index, 0, j->index_size * sizeof(*j->index));
-	for (size_t i = 0; i < j->entry_count; i++)
-		index_put(j, i);
-	j->index_stale = false;
-}
-
-/* Of two under one key, one that has ended and one that came in its place, the new one. */
+/* If an ended and a new entry have the same key, finds the new one. */
 struct entry *entries_find(struct cgroup_jobs *j, int space, const char *key, size_t n)
 {
+	struct hash_slot *s = hash_map_first(&j->index, hash(space, key, n));
 	struct entry *found = NULL;
 
-	/* made again once for all that were taken out since */
-	if (j->index_stale || !j->index_size)
-		index_make(j);
-	for (size_t at = hash(space, key, n) & (j->index_size - 1); j->index[at];
-	     at = (at + 1) & (j->index_size - 1)) {
-		struct entry *e = j->entries[j->index[at] - 1];
+	for (; s; s = hash_map_next(&j->index, s)) {
+		struct entry *e = (struct entry *)s->value;
 
 		if (e->space != space || strncmp(e->key, key, n) != 0 || e->key[n])
 			continue;
@@ -65,8 +35,17 @@ struct entry *entries_find(struct cgroup_jobs *j, int space, const char *key, si
 	return found;
 }
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+static void index_remove(struct cgroup_jobs *j, const struct entry *e)
+{
+	struct hash_slot *s = hash_map_first(&j->index, hash(e->space, e->key, strlen(e->key)));
+
+	while (s && s->value != (uintptr_t)e)
+		s = hash_map_next(&j->index, s);
+	if (s)
+		hash_map_remove(&j->index, s);
+}
+
+/* ---- entries -------------------------------------------------------------------------------- */
 
 void entry_close_lost(struct entry *e)
 {
@@ -85,7 +64,7 @@ void entry_free(struct cgroup_jobs *j, struct entry *e)
 		if (j->entries[i] != e)
 			j->entries[keep++] = j->entries[i];
 	j->entry_count = keep;
-	j->index_stale = true;
+	index_remove(j, e);
 	members_unwatch(e);
 	entry_close_lost(e);
 	free(e->job.id);
@@ -99,7 +78,7 @@ void entry_free(struct cgroup_jobs *j, struct entry *e)
 	free(e);
 }
 
-/* The id, where another job has it with what tells them apart: "12@bob", "12@slurm_n2". */
+/* The id; if another job has it, with a distinction: "12@bob", "12@slurm_n2". */
 static char *unique_id(const struct cgroup_jobs *j, const struct entry *e)
 {
 	_cleanup_free_ char *first = xstrndup(e->key, strcspn(e->key, "/"));
@@ -134,7 +113,6 @@ static char *unique_id(const struct cgroup_jobs *j, const struct entry *e)
 	return strbuf_take(&id);
 }
 
-/* Puts an entry into the list, as a new job. */
 void entry_show(struct cgroup_jobs *j, struct entry *e)
 {
 	e->hidden = false;
@@ -172,18 +150,14 @@ static struct entry *entry_make(struct cgroup_jobs *j, const struct tree *t, con
 		e->job.dirs[c] = -1;
 	GROW(j->entries, j->entry_count, j->entry_cap);
 	j->entries[j->entry_count++] = e;
-	if (j->entry_count * 2 >= j->index_size)
-		j->index_stale = true;
-	else if (!j->index_stale)
-		index_put(j, j->entry_count - 1);
+	hash_map_add(&j->index, hash(e->space, key, strlen(key)), (uintptr_t)e);
 	entry_show(j, e);
 	return e;
 }
 
-/* Which directory is for which controller. */
 void entry_refresh(struct cgroup_jobs *j, struct entry *e)
 {
-	/* one directory of version 2 has the files of those that are switched on */
+	/* a directory of version 2 has the files of all enabled controllers */
 	static const char *const files[CGROUP_JOBS_MEMBERS] = {
 		[CGROUP_JOBS_CPUACCT] = "cpu.stat",   [CGROUP_JOBS_CPU] = "cpu.max",
 		[CGROUP_JOBS_MEMORY] = "memory.stat", [CGROUP_JOBS_BLKIO] = "io.stat",
@@ -210,7 +184,7 @@ void entry_refresh(struct cgroup_jobs *j, struct entry *e)
 	}
 	for (size_t i = 0; best && i < e->group_count; i++)
 		if (e->groups[i]->fd == e->job.dirs[CGROUP_JOBS_MEMBERS])
-			best = e->groups[i]; /* where some were found */
+			best = e->groups[i]; /* processes were found there before */
 	of[CGROUP_JOBS_MEMBERS] = best;
 	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++) {
 		e->job.dirs[c] = of[c] ? of[c]->fd : -1;
@@ -234,7 +208,7 @@ int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, c
 
 	*ret = NULL;
 	if (e && !e->hidden && e->job.state == JOB_ENDED)
-		return -EAGAIN; /* when that one is forgotten */
+		return -EAGAIN; /* until that one is forgotten */
 	for (size_t i = 0; e && i < e->group_count; i++)
 		if (e->groups[i]->hierarchy == t->hierarchy)
 			return 0;
@@ -254,7 +228,7 @@ int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, c
 	*g = (struct group){.entry = e, .hierarchy = t->hierarchy, .fd = fd, .inode = st.st_ino};
 	GROW(e->groups, e->group_count, e->group_cap);
 	e->groups[e->group_count++] = g;
-	/* its manager has begun it again */
+	/* its manager restarted it */
 	if (e->hidden)
 		entry_show(j, e);
 	entry_refresh(j, e);
@@ -271,7 +245,7 @@ void entries_lose(struct cgroup_jobs *j, struct group *g)
 		if (e->groups[i] != g)
 			e->groups[keep++] = e->groups[i];
 	e->group_count = keep;
-	/* whoever reads it for the last time may still want it */
+	/* kept for the last reading */
 	e->lost = xreallocarray(e->lost, e->lost_count + 1, sizeof(*e->lost));
 	e->lost[e->lost_count++] = g->fd;
 	free(g);

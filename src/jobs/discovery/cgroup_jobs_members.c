@@ -1,7 +1,6 @@
 /*
- * The processes of jobs; see cgroup_jobs_internal.h. Surprising: version 1 shows a list of members
- * that is up to a second old to whoever reads twice through one descriptor, so each reading opens
- * the file anew; and it names a process in every group that one of its threads is in.
+ * The processes of jobs; see cgroup_jobs_internal.h. Surprising: version 1 names a process in every
+ * group that one of its threads is in.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,59 +15,47 @@
 #include "core/system/procparse.h"
 #include "jobs/discovery/cgroup_jobs_internal.h"
 
-#define LIST_MAX (32u << 20) /* of the text of one list */
 #define SENTINELS_TRIED 64
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 struct pids {
 	pid_t *list;
 	size_t count, cap;
-	size_t foreign; /* of other pid namespaces: they have no number here */
+	size_t foreign; /* processes of other pid namespaces, which have no pid here */
 	size_t dirs;
-	bool first; /* one group with somebody in it is enough */
+	bool first; /* stop at the first group with a process */
 };
 
-static void take_text(struct pids *l, const struct strbuf *text)
+static void take_pid(void *user, pid_t pid)
 {
-	for (const char *p = text->buf, *end = p + text->len; p < end;) {
-		const char *eol = memchr(p, '\n', (size_t)(end - p));
-		uint64_t pid;
+	struct pids *l = user;
 
-		if (proc_number(&p, end, &pid) && p == eol && pid <= INT32_MAX) {
-			if (!pid) {
-				l->foreign++;
-			} else {
-				GROW(l->list, l->count, l->cap);
-				l->list[l->count++] = (pid_t)pid;
-			}
-		}
-		p = eol ? eol + 1 : end;
+	if (!pid) {
+		l->foreign++;
+		return;
 	}
+	GROW(l->list, l->count, l->cap);
+	l->list[l->count++] = pid;
 }
 
-/* The members of a directory and of those below it. A threaded group of version 2 has no list: its
- * processes are in that above it. */
+/* The members of a directory and of those below it. */
 static int collect(struct pids *l, int dir, unsigned depth)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct stat st;
 
-	int r = fs_read(dir, "cgroup.procs", LIST_MAX, &text);
+	int r = cgroup_each_process(dir, ".", take_pid, l);
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;
-	take_text(l, &text);
 	if ((l->first && (l->count || l->foreign)) || depth >= CGROUP_JOBS_STEPS_DEPTH ||
 	    fstat(dir, &st) < 0 || st.st_nlink == 2)
-		return 0; /* one link for each subdirectory, on filesystems that count them */
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+		return 0; /* two links: no subdirectory, on filesystems that count them */
+	_cleanup_list_ DIR *d = fs_open_list(dir, ".");
 	for (const struct dirent *e; d && (e = readdir(d)) && l->dirs < CGROUP_JOBS_STEPS_MAX;) {
 		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
-		_cleanup_close_ int sub =
-			openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		_cleanup_close_ int sub = openat(dirfd(d), e->d_name,
+						 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub < 0)
 			continue;
 		l->dirs++;
@@ -76,8 +63,6 @@ static int collect(struct pids *l, int dir, unsigned depth)
 		if (l->first && (l->count || l->foreign))
 			break;
 	}
-	if (d)
-		closedir(d);
 	return 0;
 }
 
@@ -109,17 +94,16 @@ int cgroup_jobs_visit_processes(const struct cgroup_jobs *j, const struct job *j
 	return r < 0 ? r : seen;
 }
 
-/* ---- is somebody there? -------------------------------------------------------------------------
- */
+/* ---- is any process there? ------------------------------------------------------------------ */
 
 void members_unwatch(struct entry *e)
 {
 	if (e->pidfd >= 0)
-		close(e->pidfd); /* which takes it out of the epoll, too */
+		close(e->pidfd); /* which also removes it from the epoll */
 	e->pidfd = -1;
 }
 
-/* Keeps a pidfd of one that lives. The first ones of a list are the eldest. */
+/* Keeps a pidfd of one that is alive. The first in the list are the oldest. */
 static bool watch_one(struct cgroup_jobs *j, struct entry *e, const struct pids *l)
 {
 	bool unknown = false;
@@ -143,7 +127,7 @@ static bool watch_one(struct cgroup_jobs *j, struct entry *e, const struct pids 
 		unknown |= !(p.revents & POLLIN);
 		close(fd);
 	}
-	/* too many dead ones in front, or none can be looked at: the list is right, then */
+	/* too many dead ones first, or none can be opened: trust the list */
 	return unknown || l->count > SENTINELS_TRIED;
 }
 
@@ -158,7 +142,7 @@ bool members_any(struct cgroup_jobs *j, struct entry *e)
 
 	e->looked_ns = j->now_ns;
 	members_unwatch(e);
-	/* the best hierarchy first; where a manager has put nobody into that, the next */
+	/* the best hierarchy first; the next where the manager does not use it */
 	for (size_t n = 0; n < e->group_count; n++) {
 		const struct group *g = NULL;
 		struct pids l = {.first = true};
@@ -198,8 +182,7 @@ bool members_ever(const struct entry *e)
 	return p && proc_number(&p, text.buf + text.len, &v) && v;
 }
 
-/* ---- whose is a process? ------------------------------------------------------------------------
- */
+/* ---- the job of a process -------------------------------------------------------------------- */
 
 struct job *cgroup_jobs_of_process(struct cgroup_jobs *j, pid_t pid)
 {

@@ -1,8 +1,8 @@
 /*
- * Whose a job is, where its path names no user, or only a number: the owner of its processes.
- * Daemons of the manager in its groups are root's and do not count, nor does what the kernel shows
- * as root's because it may not be looked at. A directory of users may be far away: names are asked
- * for once for each number, and not for long.
+ * The owner of a job whose path contains no user, or only a number: the user of its processes. Root
+ * does not count: daemons of the manager run in the groups too, and the kernel shows processes that
+ * we may not inspect as root's. The user directory may be slow, so each uid is looked up once, with
+ * a time limit.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -13,17 +13,16 @@
 #include "core/text/text.h"
 #include "jobs/discovery/cgroup_jobs_internal.h"
 
-#define NAME_NS 2000000000ull        /* how long an answer may take */
-#define SILENT_NS 300000000000ull    /* nobody is asked for so long after none came */
-#define LOOK_YOUNG_NS 1000000000ull  /* how often it is looked for */
-#define LOOK_OLDER_NS 60000000000ull /* after the first while */
+#define NAME_NS 2000000000ull        /* time limit of a lookup */
+#define SILENT_NS 300000000000ull    /* pause after a lookup that timed out */
+#define LOOK_YOUNG_NS 1000000000ull  /* how often the owner of a young job is looked up */
+#define LOOK_OLDER_NS 60000000000ull /* and of an older one */
 #define YOUNG_NS 30000000000ull
 #define NAMES_MAX 4096
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
-/* Left alone for good when no answer comes in time. */
+/* Leaked on purpose when no answer comes in time: the lookup still uses it. */
 struct question {
 	uid_t uid;
 	int error;
@@ -62,7 +61,7 @@ static const char *ask_name(struct cgroup_jobs *j, uid_t uid)
 	return n->name;
 }
 
-/* NULL: it has none, or nobody answers. */
+/* NULL: there is none, or the lookup fails. */
 static const char *name_of(struct cgroup_jobs *j, uid_t uid)
 {
 	for (size_t i = 0; i < j->name_count; i++) {
@@ -72,7 +71,7 @@ static const char *name_of(struct cgroup_jobs *j, uid_t uid)
 			continue;
 		if (n->name || j->now_ns - n->asked_ns < LOOK_OLDER_NS)
 			return n->name;
-		/* one that had no name may have been added since */
+		/* the user may have been added since */
 		memmove(n, n + 1, (--j->name_count - i) * sizeof(*n));
 		break;
 	}
@@ -88,14 +87,13 @@ void owners_close(struct cgroup_jobs *j)
 	free(j->names);
 }
 
-/* ---- owners -----------------------------------------------------------------------------------
- */
+/* ---- owners --------------------------------------------------------------------------------- */
 
 struct search {
 	struct cgroup_jobs *jobs;
 	uid_t uid;
 	bool any;
-	const char *name; /* of the first one that has one: numbers of containers have none */
+	const char *name; /* the first that is found: uids of containers have none */
 };
 
 static void look_at(void *user, pid_t pid)
@@ -115,7 +113,7 @@ static void look_at(void *user, pid_t pid)
 	s->any = true;
 }
 
-/* Users inside of containers are not those of the machine. */
+/* Users inside containers are not users of the host. */
 static bool is_container(const struct job *job)
 {
 	static const char *const managers[] = {"kubernetes", "docker", "podman"};
@@ -136,7 +134,7 @@ void owner_look(struct cgroup_jobs *j, struct entry *e)
 		return;
 	e->asked_ns = j->now_ns;
 	if (is_container(&e->job) || (e->job.user && parse_u64(e->job.user, &number) < 0)) {
-		e->owned = true; /* its path tells it, or nothing does */
+		e->owned = true; /* the path has the name, or nothing does */
 		return;
 	}
 	if (e->job.user) {

@@ -1,4 +1,4 @@
-/* Which directory is a job's: by the managers' own names, or by patterns; see
+/* Recognises the directories of jobs by the names that managers use, or by patterns; see
  * cgroup_jobs_internal.h. */
 #include <errno.h>
 #include <string.h>
@@ -9,34 +9,33 @@
 #include "jobs/scheduler.h"
 
 #define PATTERN_MAX 4096
-/* The number behind the last underscore of a name. */
+/* The number after the last underscore of a name. */
 #define PATTERN_DEFAULT "_([0-9]+)$"
 
-/* ---- patterns ---------------------------------------------------------------------------------
- */
+/* ---- patterns ------------------------------------------------------------------------------- */
 
 static int take_pattern(struct cgroup_jobs *j, const char *text, struct strbuf *why)
 {
 	regex_t *p = &j->patterns[j->pattern_count];
 	char reason[256];
 
-	if (strlen(text) > PATTERN_MAX) {
-		strbuf_addf(why, "the pattern '%.40s...' is longer than %d characters", text,
-			    PATTERN_MAX);
-		return -EINVAL;
-	}
+	if (strlen(text) > PATTERN_MAX)
+		return strbuf_fail(why, -EINVAL,
+				   "the pattern '%.40s...' is longer than %d characters", text,
+				   PATTERN_MAX);
 	int r = regcomp(p, text, REG_EXTENDED);
 	if (r) {
 		regerror(r, p, reason, sizeof(reason));
-		strbuf_addf(why, "'%s' is no extended regular expression: %s", text, reason);
-		return -EINVAL;
+		return strbuf_fail(why, -EINVAL, "invalid extended regular expression '%s': %s",
+				   text, reason);
 	}
 	j->pattern_count++;
 	if (p->re_nsub)
 		return 0;
-	strbuf_addf(why,
-		    "the pattern '%s' has no parenthesis around the job's id, as '_([0-9]+)$' has",
-		    text);
+	strbuf_addf(
+		why,
+		"the pattern '%s' has no parentheses around the job id; write it like '_([0-9]+)$'",
+		text);
 	return -EINVAL;
 }
 
@@ -67,12 +66,11 @@ void patterns_close(struct cgroup_jobs *j)
 	free(j->only);
 }
 
-/* ---- patterns of Python and Rust ----------------------------------------------------------------
- */
+/* ---- patterns of Python and Rust ------------------------------------------------------------ */
 
 static const struct {
 	char letter;
-	const char *inside, *outside; /* in brackets, and on its own */
+	const char *inside, *outside; /* of brackets */
 } classes[] = {
 	{'d', "0-9", "[0-9]"},
 	{'w', "A-Za-z0-9_", "[A-Za-z0-9_]"},
@@ -89,7 +87,7 @@ static const struct {
 	{'\\', "\\", "\\\\"},
 };
 
-/* What stands for a backslash and a letter; NULL: nothing does. */
+/* Translates a backslash and a letter; NULL: there is no equivalent. */
 static const char *class_of(char letter, bool inside, char *buf)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
@@ -112,11 +110,10 @@ int cgroup_jobs_pattern_translate(const char *text, struct strbuf *out, struct s
 		if (*p == '\\') {
 			const char *as = p[1] ? class_of(p[1], inside, buf) : NULL;
 
-			if (!as) {
-				strbuf_addf(why, "'%.2s' in the pattern '%s' is not understood", p,
-					    text);
-				return -EINVAL;
-			}
+			if (!as)
+				return strbuf_fail(why, -EINVAL,
+						   "unknown escape '%.2s' in the pattern '%s'", p,
+						   text);
 			strbuf_addstr(out, as);
 			p++;
 			continue;
@@ -126,14 +123,12 @@ int cgroup_jobs_pattern_translate(const char *text, struct strbuf *out, struct s
 			p = strchr(p, '>');
 			continue;
 		}
-		if (!inside && (str_prefix(p, "(?") || (strchr("*+?}", *p) && p[1] == '?'))) {
-			strbuf_addf(why,
-				    "'%.3s' in the pattern '%s' has no equal in an extended "
-				    "regular expression",
-				    p, text);
-			return -EINVAL;
-		}
-		/* one at the beginning is meant as itself */
+		if (!inside && (str_prefix(p, "(?") || (strchr("*+?}", *p) && p[1] == '?')))
+			return strbuf_fail(why, -EINVAL,
+					   "'%.3s' in the pattern '%s' has no equivalent in an "
+					   "extended regular expression",
+					   p, text);
+		/* at the beginning of brackets it is an ordinary character */
 		if (inside && *p == ']' && p[-1] != '[' && !(p[-1] == '^' && p[-2] == '['))
 			inside = false;
 		else if (!inside && *p == '[')
@@ -143,8 +138,7 @@ int cgroup_jobs_pattern_translate(const char *text, struct strbuf *out, struct s
 	return 0;
 }
 
-/* ---- paths --------------------------------------------------------------------------------------
- */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
 /* "job_12\x2d3" of systemd is "job_12-3". */
 static void unescape(char *text)
@@ -208,7 +202,7 @@ static enum path_kind judge_managers(const struct cgroup_jobs *j, const char *pa
 		ret->user = user.n ? xstrndup(user.p, user.n) : NULL;
 		if (str_suffix(path, ".slice"))
 			unescape(ret->id);
-		/* what a slice cannot have in its name */
+		/* a slice cannot have a dash in this place */
 		for (char *p = ret->id; g->container && (p = strchr(p, '_'));)
 			*p = '-';
 		return PATH_JOB;
@@ -216,7 +210,7 @@ static enum path_kind judge_managers(const struct cgroup_jobs *j, const char *pa
 	return kind;
 }
 
-/* Whose a path is that a pattern named. */
+/* Manager and user of a path that a pattern matched. */
 static void judge_owner(struct cgroup_jobs *j, const struct tree *t, const char *path,
 			struct path_job *ret)
 {
@@ -238,8 +232,8 @@ static void judge_owner(struct cgroup_jobs *j, const struct tree *t, const char 
 		ret->user = xstrndup(base, n - tail - 1);
 }
 
-/* A root may lie above a manager's own tree: "slurm/uid_0" leads to jobs wherever it is, and is
- * none. A single name says too little for that. */
+/* A root may be above a manager's own tree: "slurm/uid_0" leads to jobs at any depth. A single name
+ * is not enough to say so. */
 static enum path_kind judge_deeper(const struct cgroup_jobs *j, const char *path,
 				   struct path_job *ret)
 {
@@ -252,7 +246,7 @@ static enum path_kind judge_deeper(const struct cgroup_jobs *j, const char *path
 	return PATH_OTHER;
 }
 
-/* Nobody's: in files and messages job 0 is the node. */
+/* No job: in files and messages job 0 is the node. */
 static bool is_zero(const char *id)
 {
 	return *id && !id[strspn(id, "0")];
@@ -283,7 +277,7 @@ static enum path_kind judge_patterns(struct cgroup_jobs *j, const struct tree *t
 	return PATH_ABOVE;
 }
 
-/* A group that the user named: what managers or patterns call it, else by its own name. */
+/* A group that the user named: its id by managers or patterns, else its name. */
 static enum path_kind judge_named(struct cgroup_jobs *j, const struct tree *t, const char *below,
 				  const char *path, struct path_job *ret)
 {

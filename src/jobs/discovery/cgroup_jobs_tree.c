@@ -1,8 +1,7 @@
 /*
- * Directories that lead to jobs; see cgroup_jobs_internal.h. A watch is set before a directory is
- * listed: what comes in between is seen twice, never missed. Every minute all are listed again, for
- * the sake of whatever inotify may not tell (mounts over directories, network namespaces of
- * filesystems).
+ * Directories that lead to jobs; see cgroup_jobs_internal.h. A directory is watched before it is
+ * listed: what appears in between is seen twice, never missed. All are listed again every minute,
+ * because inotify does not report everything (mounts over directories).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+#include "core/files/fs.h"
 #include "jobs/discovery/cgroup_jobs_internal.h"
 #include "jobs/discovery/cgroup_patterns.h"
 
@@ -21,8 +21,7 @@
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_ONLYDIR)
 
-/* ---- directories ------------------------------------------------------------------------------
- */
+/* ---- directories ---------------------------------------------------------------------------- */
 
 static struct dir *dir_add(struct cgroup_jobs *j, struct tree *t, const char *path,
 			   const char *below, unsigned depth)
@@ -69,7 +68,7 @@ static void dir_drop(struct cgroup_jobs *j, struct dir *d)
 	}
 	j->dir_count = keep;
 	j->unwatched -= d->wd < 0;
-	/* two roots may have a directory in common, which has one watch */
+	/* two roots may share a directory, which has one watch */
 	if (d->wd >= 0 && !shared)
 		(void)inotify_rm_watch(j->inotify, d->wd);
 	free(d->children);
@@ -78,8 +77,7 @@ static void dir_drop(struct cgroup_jobs *j, struct dir *d)
 	free(d);
 }
 
-/* ---- listing ----------------------------------------------------------------------------------
- */
+/* ---- listing -------------------------------------------------------------------------------- */
 
 struct found {
 	char *name;
@@ -91,11 +89,10 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
-/* The directories in a directory, sorted; links are none. -errno when it cannot be read. */
+/* Lists the subdirectories, sorted, without links. -errno if it cannot be read. */
 static int list(struct cgroup_jobs *j, const char *path, struct found **ret, size_t *ret_count)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_list_ DIR *d = fs_open_list(AT_FDCWD, path);
 	struct stat st;
 	size_t cap = 0;
 
@@ -107,7 +104,8 @@ static int list(struct cgroup_jobs *j, const char *path, struct found **ret, siz
 		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
 		if (e->d_type == DT_UNKNOWN &&
-		    (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+		    (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		     !S_ISDIR(st.st_mode)))
 			continue;
 		if (*ret_count >= CGROUP_JOBS_CHILDREN_MAX) {
 			j->left_out = true;
@@ -116,13 +114,12 @@ static int list(struct cgroup_jobs *j, const char *path, struct found **ret, siz
 		GROW(*ret, *ret_count, cap);
 		(*ret)[(*ret_count)++] = (struct found){xstrdup(e->d_name), e->d_ino};
 	}
-	closedir(d);
 	if (*ret_count)
 		qsort(*ret, *ret_count, sizeof(**ret), by_name);
 	return 0;
 }
 
-/* Finds out what a new directory is; true when that must be tried again soon. */
+/* Classifies a new directory; true: try again soon. */
 static bool child_judge(struct cgroup_jobs *j, struct dir *d, struct child *c)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", d->path, c->name);
@@ -152,7 +149,7 @@ static bool child_judge(struct cgroup_jobs *j, struct dir *d, struct child *c)
 	return r == -EAGAIN;
 }
 
-/* Takes the new list of a directory for the old one. */
+/* Replaces the list of a directory by a new one. */
 static void dir_merge(struct cgroup_jobs *j, struct dir *d, struct found *found, size_t count)
 {
 	struct child *children = xcalloc(count + 1, sizeof(*children)), *old = d->children;
@@ -161,7 +158,7 @@ static void dir_merge(struct cgroup_jobs *j, struct dir *d, struct found *found,
 
 	d->children = NULL;
 	d->count = 0;
-	/* what is gone goes first: one that comes in its place may be the same job's */
+	/* drop the old ones first: a new one in their place may be the same job's */
 	for (size_t i = 0; i < old_count; i++) {
 		while (at < count && strcmp(found[at].name, old[i].name) < 0)
 			at++;
@@ -190,7 +187,7 @@ static void dir_merge(struct cgroup_jobs *j, struct dir *d, struct found *found,
 	d->dirty |= pending;
 }
 
-/* Lists a directory again; false when it is gone. */
+/* Lists a directory again; false if it is gone. */
 static bool dir_list(struct cgroup_jobs *j, struct dir *d)
 {
 	struct found *found;
@@ -201,20 +198,19 @@ static bool dir_list(struct cgroup_jobs *j, struct dir *d)
 	if (d->wd < 0 && j->inotify >= 0) {
 		d->wd = inotify_add_watch(j->inotify, d->path, EVENTS);
 		j->unwatched -= d->wd >= 0;
-		d->dirty = d->wd >= 0; /* what came before the watch */
+		d->dirty = d->wd >= 0; /* for what came before the watch */
 	}
 	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
 		return false;
 	if (r == 0)
 		dir_merge(j, d, found, count);
 	else
-		d->dirty = true; /* no descriptors or memory: once more */
+		d->dirty = true; /* no descriptors or memory: try again */
 	free(found);
 	return true;
 }
 
-/* ---- hierarchies and roots ----------------------------------------------------------------------
- */
+/* ---- hierarchies and roots ------------------------------------------------------------------ */
 
 static void hierarchy_judge(struct cgroup_jobs *j, size_t i)
 {
@@ -254,7 +250,7 @@ static void hierarchy_judge(struct cgroup_jobs *j, size_t i)
 	j->hierarchies[i] = h;
 }
 
-/* Looks at mounts from this one on; they are one space. */
+/* Adds the hierarchies of the mounts from this one on, as one space. */
 static void hierarchies_take(struct cgroup_jobs *j, size_t from)
 {
 	if (j->mounts.count > j->hierarchy_cap) {
@@ -301,8 +297,8 @@ static bool is_managers(const struct cgroup_jobs *j, const char *below)
 	return false;
 }
 
-/* Nothing tells of a mount, and names of controllers do not either: where a manager's own name ends
- * the path, what is above it is the mount, else the directory is. */
+/* Assumes a mount where neither mountinfo nor names of controllers show one: the directory above a
+ * manager's own name at the end of the path, else the directory itself. */
 static void mount_invent(struct cgroup_jobs *j, const char *dir)
 {
 	static const char all[] = "cpu,cpuacct,memory,blkio,pids,perf_event,cpuset,freezer";
@@ -321,7 +317,7 @@ static void mount_invent(struct cgroup_jobs *j, const char *dir)
 	mounts_add(&j->mounts, controllers, dir, "/");
 }
 
-/* The hierarchy that a directory is in, made up where no mount tells. */
+/* The hierarchy of a directory, assumed if there is no mount for it. */
 static const struct cgroup_mount *mount_for(struct cgroup_jobs *j, const char *real)
 {
 	const struct cgroup_mount *m = mount_above(&j->mounts, real);
@@ -347,7 +343,7 @@ static const struct cgroup_mount *mount_for(struct cgroup_jobs *j, const char *r
 	return m;
 }
 
-/* A root that the user named: it is looked for in all hierarchies that belong to its own. */
+/* A root that the user named: searched for in all hierarchies of its space. */
 static void root_find(struct cgroup_jobs *j, struct wanted *w)
 {
 	_cleanup_free_ char *named = xasprintf("%s%s", j->root, w->path);
@@ -373,10 +369,9 @@ static void root_find(struct cgroup_jobs *j, struct wanted *w)
 	w->found = true;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
-/* Without roots: the mounts themselves. */
+/* Without roots, the mounts themselves are searched. */
 static void default_trees(struct cgroup_jobs *j)
 {
 	for (size_t i = 0; !j->rooted && i < j->mounts.count; i++)
@@ -413,12 +408,12 @@ void trees_remount(struct cgroup_jobs *j)
 	if (j->mounts.count == from)
 		return;
 	int spaces = j->spaces;
-	j->spaces = 0; /* that of the mounts */
+	j->spaces = 0; /* the space of the mounts */
 	hierarchies_take(j, from);
 	j->spaces = spaces;
 	default_trees(j);
 	for (size_t i = 0; i < j->wanted_count; i++)
-		j->wanted[i].found = false; /* their controllers may be among the new ones */
+		j->wanted[i].found = false; /* may be in a new hierarchy too */
 }
 
 bool trees_wait(const struct cgroup_jobs *j)
@@ -481,8 +476,8 @@ void trees_update(struct cgroup_jobs *j)
 			root_find(j, &j->wanted[i]);
 	for (size_t i = 0; i < j->tree_count; i++)
 		tree_find(j, j->trees[i]);
-	/* listing may add directories, which are listed in turn, and drop others; those that must
-	 * wait for something stay dirty for the next update */
+	/* listing may add directories, which are then listed too, and drop others; what has to
+	 * wait stays dirty for the next update */
 	for (size_t i = 0; i < j->dir_count; i++) {
 		struct dir *d = j->dirs[i];
 		size_t count = j->dir_count;
@@ -493,7 +488,7 @@ void trees_update(struct cgroup_jobs *j)
 		if (!dir_list(j, d))
 			dir_gone(j, d);
 		if (j->dir_count < count)
-			i = (size_t)-1; /* they have moved */
+			i = (size_t)-1; /* the others have moved: start again */
 	}
 }
 

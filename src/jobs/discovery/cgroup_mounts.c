@@ -1,7 +1,5 @@
-/*
- * Where control groups are mounted, and the lines of /proc/PID/cgroup. Containers may show a part
- * of a hierarchy as its root: mountinfo tells which.
- */
+/* Mounts of control groups; see cgroup_mounts.h. In a container the root of a mount may be a group
+ * further down: mountinfo names it. */
 #include "jobs/discovery/cgroup_mounts.h"
 
 #include <dirent.h>
@@ -10,8 +8,10 @@
 
 #include "core/files/fs.h"
 #include "core/strbuf.h"
+#include "core/system/procparse.h"
 
 #define MOUNTS_MAX 64
+#define PROCS_FILE_MAX (32u << 20)
 
 void mounts_add(struct mounts *m, const char *controllers, const char *dir, const char *base)
 {
@@ -65,7 +65,7 @@ static bool is_hierarchy(const char *name)
 void mounts_guess(struct mounts *m, const char *below, bool strict)
 {
 	_cleanup_free_ char *path = xasprintf("%s%s", m->root, below);
-	DIR *d = opendir(path);
+	_cleanup_list_ DIR *d = opendir(path);
 
 	if (!d)
 		return;
@@ -79,7 +79,6 @@ void mounts_guess(struct mounts *m, const char *below, bool strict)
 				mounts_add(m, strcmp(e->d_name, "unified") ? e->d_name : "", dir,
 					   "/");
 		}
-	closedir(d);
 }
 
 void mounts_parse(struct mounts *m, char *text)
@@ -115,7 +114,7 @@ bool mount_has(const struct cgroup_mount *m, const char *name, size_t n)
 
 const struct cgroup_mount *mount_nth(const struct mounts *m, size_t n)
 {
-	/* those that batch systems keep processes together with come first */
+	/* first those that batch systems use to track processes */
 	static const char *const order[] = {"freezer", "",     "cpuset", "cpuacct",
 					    "memory",  "pids", "devices"};
 	size_t at = 0;
@@ -203,4 +202,22 @@ void mounts_close(struct mounts *m)
 	free(m->list);
 	free(m->root);
 	*m = (struct mounts){0};
+}
+
+int cgroup_each_process(int dirfd, const char *dir, void (*take)(void *user, pid_t pid), void *user)
+{
+	_cleanup_free_ char *path = xasprintf("%s/cgroup.procs", dir);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = fs_read(dirfd, path, PROCS_FILE_MAX, &text);
+
+	for (const char *p = text.buf, *end = p + text.len; r == 0 && p < end;) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		uint64_t pid;
+
+		eol = eol ? eol : end;
+		if (proc_number(&p, eol, &pid) && p == eol && pid <= INT32_MAX)
+			take(user, (pid_t)pid);
+		p = eol + 1;
+	}
+	return r;
 }

@@ -34,10 +34,18 @@ const size_t manager_group_count = ARRAY_SIZE(manager_groups);
 struct matching {
 	bool word;
 	struct span *id, *user;
+	const char *job, *node; /* what these must be; NULL: anything */
 };
+
+static bool is_text(const char *text, const char *p, size_t n)
+{
+	return strlen(text) == n && !memcmp(text, p, n);
+}
 
 static bool is_id(const struct matching *m, const char *p, size_t n)
 {
+	if (m->job)
+		return is_text(m->job, p, n);
 	for (size_t i = 0; i < n; i++)
 		if (!isdigit((unsigned char)p[i]) &&
 		    (!m->word || (!isalnum((unsigned char)p[i]) && !strchr("._-[]\\", p[i]))))
@@ -62,6 +70,7 @@ static bool part(const struct matching *m, struct span pattern, struct span name
 	/* the longest first: "a_b_12" is user a_b, "12.server" is all id */
 	for (size_t n = name.n; n > 0; n--) {
 		if ((kind == '%' && !is_id(m, name.p, n)) ||
+		    (kind == '@' && m->node && !is_text(m->node, name.p, n)) ||
 		    !part(m, rest, (struct span){name.p + n, name.n - n}))
 			continue;
 		if (kind == '%')
@@ -76,7 +85,7 @@ static bool part(const struct matching *m, struct span pattern, struct span name
 enum cgroup_pattern_match cgroup_pattern_match(const struct cgroup_pattern *g, const char *path,
 					       struct span *ret_id, struct span *ret_user)
 {
-	struct matching m = {g->word, ret_id, ret_user};
+	struct matching m = {.word = g->word, .id = ret_id, .user = ret_user};
 	const char *pattern = g->pattern;
 
 	*ret_id = *ret_user = (struct span){0};
@@ -90,4 +99,32 @@ enum cgroup_pattern_match cgroup_pattern_match(const struct cgroup_pattern *g, c
 		path += size + (path[size] == '/');
 	}
 	return *pattern ? MATCH_ABOVE : MATCH_JOB;
+}
+
+bool cgroup_pattern_part(struct span pattern, struct span name, const char *job, const char *node)
+{
+	struct span id, user;
+
+	return part(&(struct matching){.id = &id, .user = &user, .job = job, .node = node}, pattern,
+		    name);
+}
+
+size_t cgroup_pattern_prefix(const char *pattern, const char *path, const char *job,
+			     const char *node)
+{
+	const char *p = path;
+
+	while (*pattern) {
+		size_t n = strcspn(pattern, "/");
+
+		if (*p++ != '/')
+			return 0;
+		size_t size = strcspn(p, "/");
+		if (!cgroup_pattern_part((struct span){pattern, n}, (struct span){p, size}, job,
+					 node))
+			return 0;
+		p += size;
+		pattern += n + (pattern[n] == '/');
+	}
+	return (size_t)(p - path);
 }

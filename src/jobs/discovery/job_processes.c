@@ -1,5 +1,4 @@
-/* Processes of a job; see job_processes.h. This file puts the parts of job_processes_internal.h
- * together. */
+/* Processes of a job; see job_processes.h and job_processes_internal.h. */
 #include "jobs/discovery/job_processes.h"
 
 #include <errno.h>
@@ -9,10 +8,10 @@
 #include "jobs/discovery/job_processes_internal.h"
 
 #define SECOND_NS 1000000000ull
-/* Who belongs by what it shows of itself (title, environment, user) may change that. */
+/* Title, environment and user of a process may change. */
 #define REREAD_NS (30 * SECOND_NS)
 #define GROUPS_NS (10 * SECOND_NS)
-/* A script may go on to its next command, and a job to its next step. */
+/* A script may continue with its next command, and a job with its next step. */
 #define OVER_NS (3 * SECOND_NS)
 
 static int open_pids(struct job_processes_finder *f, const struct job_processes_options *o,
@@ -30,11 +29,10 @@ static int open_pids(struct job_processes_finder *f, const struct job_processes_
 	f->mode = MODE_TREE;
 	if (f->named_count)
 		return 0;
-	strbuf_addf(why,
-		    o->pid_count > 1 ? "none of the named processes is there, not even %d"
-				     : "there is no process %d",
-		    o->pid_count ? o->pids[0] : 0);
-	return -ENOENT;
+	return strbuf_fail(why, -ENOENT,
+			   o->pid_count > 1 ? "none of the named processes exists, not even %d"
+					    : "there is no process %d",
+			   o->pid_count ? o->pids[0] : 0);
 }
 
 static int open_kind(struct job_processes_finder *f, struct job_processes *w,
@@ -56,7 +54,7 @@ static int open_kind(struct job_processes_finder *f, struct job_processes *w,
 	case JOB_PROCESSES_NONE:
 		break;
 	}
-	if (scheduler_find(batch_getenv, &id))
+	if (scheduler_find(env_lookup, &id))
 		return batch_find(f, o, why);
 	f->mode = f->self_session > 0 ? MODE_SESSION : MODE_USER;
 	return 0;
@@ -117,8 +115,7 @@ void job_processes_close(struct job_processes *w)
 	*w = (struct job_processes){0};
 }
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------------- */
 
 static void say_how(struct job_processes *w)
 {
@@ -130,7 +127,7 @@ static void say_how(struct job_processes *w)
 
 	free(w->how);
 	if (f->job && f->mode == MODE_UNDECIDED)
-		w->how = xasprintf("job %s has no processes here, or there is none of that name",
+		w->how = xasprintf("job %s has no processes on this host, or does not exist",
 				   f->job);
 	else if (f->job)
 		w->how = xasprintf("job %s%s%s of %s by %s", f->job, f->only_step ? "." : "",
@@ -153,11 +150,12 @@ static bool is_listed(const struct job_processes_finder *f, const struct job_pro
 	       (f->step_class != STEP_NONE && batch_step_class(f, p->step) == f->step_class);
 }
 
-/* Orphans are not main where others are; where there is nothing else they must be. */
+/* Orphans are main processes only if there are no others. */
 static void promote(struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++) {
-		struct job_processes_proc *p = &f->procs[i];
+	struct job_processes_proc *p;
+
+	PROCESS_TABLE_EACH(&f->procs, p) {
 		const struct job_processes_proc *parent = procs_find(f, p->ppid);
 
 		if (is_listed(f, p) && !p->waiting && !name_is_shell(p->comm) &&
@@ -168,17 +166,20 @@ static void promote(struct job_processes_finder *f)
 
 static bool has_main(const struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++)
-		if (is_listed(f, &f->procs[i]) && f->procs[i].main)
+	const struct job_processes_proc *p;
+
+	PROCESS_TABLE_EACH(&f->procs, p)
+		if (is_listed(f, p) && p->main)
 			return true;
 	return false;
 }
 
-/* Those whose parent ended are another's children now. */
+/* Processes whose parent ended have a new one. */
 static void find_new_parents(struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++) {
-		struct job_processes_proc *p = &f->procs[i], now;
+	struct job_processes_proc *p, now;
+
+	PROCESS_TABLE_EACH(&f->procs, p) {
 		const struct job_processes_proc *parent = procs_find(f, p->ppid);
 
 		if (p->verdict == VERDICT_MEMBER && parent && parent->verdict == VERDICT_ENDED &&
@@ -188,9 +189,15 @@ static void find_new_parents(struct job_processes_finder *f)
 	f->parents_ended = false;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
+}
+
 static void make_list(struct job_processes *w)
 {
 	struct job_processes_finder *f = w->finder;
+	const struct job_processes_proc *p;
 
 	if (f->parents_ended)
 		find_new_parents(f);
@@ -199,9 +206,7 @@ static void make_list(struct job_processes *w)
 	if (!f->ever_main && f->kind != JOB_PROCESSES_PIDS && !has_main(f))
 		promote(f);
 	w->count = 0;
-	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct job_processes_proc *p = &f->procs[i];
-
+	PROCESS_TABLE_EACH(&f->procs, p) {
 		if (!is_listed(f, p))
 			continue;
 		GROW(w->list, w->count, w->cap);
@@ -212,11 +217,13 @@ static void make_list(struct job_processes *w)
 							   .main = p->main};
 		f->ever_main |= p->main;
 	}
+	if (w->count)
+		qsort(w->list, w->count, sizeof(*w->list), by_pid);
 	w->found_any |= w->count > 0;
 	f->dirty = false;
 }
 
-/* Since when has nothing of the job run that its end is told by? */
+/* Notes since when no main process runs. */
 static void note_quiet(struct job_processes *w)
 {
 	struct job_processes_finder *f = w->finder;
@@ -230,7 +237,7 @@ static void note_quiet(struct job_processes *w)
 		f->quiet_ns = f->now_ns;
 }
 
-/* Nothing of our session but ourselves and those above us: then all that the user has. */
+/* If our session has only ourselves and our ancestors: all processes of the user. */
 static void widen(struct job_processes *w)
 {
 	struct job_processes_finder *f = w->finder;
@@ -284,8 +291,7 @@ int job_processes_update(struct job_processes *w)
 	return r < 0 ? r : (int)w->count;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------ */
 
 bool job_processes_over(const struct job_processes *w)
 {
@@ -300,11 +306,6 @@ bool job_processes_quiet(const struct job_processes *w)
 	const struct job_processes_finder *f = w->finder;
 
 	return f && f->quiet_ns && f->live && f->inside;
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
 }
 
 const struct job_process *job_processes_find(const struct job_processes *w, int pid)

@@ -1,9 +1,9 @@
 /*
- * Jobs of batch systems: how their processes are found, and which steps of a Slurm job are looked
- * at. A way of finding them is taken when it shows ourselves, where we run in the job, or else when
- * it shows anything. Control groups come first: they are exact, and cheap to read at every tick;
- * then the trees of Slurm's step daemons; then scontrol, which sees what a hidden /proc does not,
- * and costs a process each time; the environment of processes is what every batch system leaves.
+ * Jobs of batch systems: how their processes are found, and which steps of a Slurm job are listed.
+ * A method is chosen if it finds our own process, when we run in the job, or any process otherwise.
+ * Control groups come first: they are exact and cheap. Then the process trees of Slurm's step
+ * daemons; then scontrol, which sees processes that /proc hides and costs a process per call; last
+ * the environment of processes, which every batch system sets.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,11 +19,6 @@ static const struct {
 	{"lsf", "LSF"},     {"flux", "Flux"}, {"sge", "Grid Engine"},
 };
 
-const char *batch_getenv(const char *name)
-{
-	return getenv(name);
-}
-
 const char *batch_title(const struct job_processes_finder *f)
 {
 	for (size_t i = 0; f->scheduler && i < ARRAY_SIZE(titles); i++)
@@ -37,12 +32,11 @@ static bool is_slurm(const struct job_processes_finder *f)
 	return !f->scheduler || !strcmp(f->scheduler->name, "slurm");
 }
 
-/* ---- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 int batch_step(struct job_processes_finder *f, const char *name, size_t n)
 {
-	/* the numbers that Slurm has for them in environments */
+	/* the numbers that Slurm uses for them in the environment */
 	static const struct {
 		const char *number, *name;
 	} special[] = {
@@ -83,12 +77,12 @@ enum step_class batch_step_class(const struct job_processes_finder *f, int step)
 	return step == f->own_step ? STEP_OWN : STEP_OTHER;
 }
 
-/* Steps once found stay the job, even when they have ended. */
+/* Steps that were chosen stay so, even after their end. */
 void batch_choose(struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct job_processes_proc *p = &f->procs[i];
+	const struct job_processes_proc *p;
 
+	PROCESS_TABLE_EACH(&f->procs, p) {
 		if (p->verdict != VERDICT_MEMBER || p->hidden)
 			continue;
 		enum step_class c = batch_step_class(f, p->step);
@@ -97,7 +91,7 @@ void batch_choose(struct job_processes_finder *f)
 	}
 }
 
-/* "slurmstepd: [4711.batch]" on its command line. */
+/* By "slurmstepd: [4711.batch]" in its command line. */
 int batch_stepd(struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -112,8 +106,7 @@ int batch_stepd(struct job_processes_finder *f, const struct job_processes_proc 
 	return at[strcspn(at, "]")] == ']' ? batch_step(f, at, strcspn(at, "]")) : -1;
 }
 
-/* ---- the job ----------------------------------------------------------------------------------
- */
+/* ---- the job -------------------------------------------------------------------------------- */
 
 /* "4711.2" and "4711.batch" are steps of Slurm; "4711.server" is a job of PBS. */
 static void split_step(struct job_processes_finder *f)
@@ -134,17 +127,13 @@ int batch_find(struct job_processes_finder *f, const struct job_processes_option
 	       struct strbuf *why)
 {
 	const char *id = NULL, *node = getenv("SLURMD_NODENAME"), *step = getenv("SLURM_STEP_ID");
-	const struct scheduler *s = scheduler_find(batch_getenv, &id);
+	const struct scheduler *s = scheduler_find(env_lookup, &id);
 
-	if (!o->job && !s) {
-		strbuf_addstr(why, "not in a job of a batch system: name one");
-		return -ENOENT;
-	}
+	if (!o->job && !s)
+		return strbuf_fail(why, -ENOENT, "not inside a batch job: name a job");
 	const char *job = o->job ? o->job : id;
-	if (!*job || strlen(job) > 128 || strchr(job, '/')) {
-		strbuf_addf(why, "'%s' is not the id of a job", job);
-		return -EINVAL;
-	}
+	if (!*job || strlen(job) > 128 || strchr(job, '/'))
+		return strbuf_fail(why, -EINVAL, "invalid job id '%s'", job);
 	f->job = xstrdup(job);
 	f->scheduler = !o->job ? s : NULL;
 	split_step(f);
@@ -157,7 +146,7 @@ int batch_find(struct job_processes_finder *f, const struct job_processes_option
 	return 0;
 }
 
-/* Does a listed process show that this way of finding works? */
+/* Does the list of scontrol contain us, if we run in the job, or any process? */
 static bool listed_is_useful(const struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->listed_count; i++)
@@ -183,11 +172,10 @@ static void decide(struct job_processes_finder *f, enum job_processes_mode mode)
 
 void batch_decide(struct job_processes_finder *f)
 {
+	const struct job_processes_proc *p;
 	bool stepd = false, id = false;
 
-	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct job_processes_proc *p = &f->procs[i];
-
+	PROCESS_TABLE_EACH(&f->procs, p) {
 		stepd |= p->stepd >= 0 && (!f->inside || self_is_above(f, p->pid));
 		id |= p->has_id && p->pid != f->self;
 	}

@@ -1,8 +1,5 @@
-/*
- * Control groups of a job: which ones are the job's by the names that batch systems give them, and
- * who is in them. Surprising: version 1 shows a list of members that is up to
- * a second old to whoever reads twice through one descriptor, so each reading opens the file anew.
- */
+/* Finds the control groups of a job by the names that batch systems give them, and reads who is in
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,8 +11,6 @@
 #include "jobs/discovery/job_processes_internal.h"
 
 #define DIRS_MAX 4096
-#define PROCS_FILE_MAX (8u << 20)
-#define STAR '\1' /* any text, within one part of a path */
 
 void groups_close(struct job_processes_finder *f)
 {
@@ -25,50 +20,7 @@ void groups_close(struct job_processes_finder *f)
 	mounts_close(&f->mounts);
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
-
-static void expand(const struct job_processes_finder *f, const char *pattern, struct strbuf *out)
-{
-	for (; *pattern; pattern++) {
-		if (*pattern == '%')
-			strbuf_addstr(out, f->job);
-		else if (*pattern == '@' && f->node)
-			strbuf_addstr(out, f->node);
-		else
-			strbuf_addch(out, strchr("*@~", *pattern) ? STAR : *pattern);
-	}
-}
-
-static bool part_matches(const char *pattern, size_t n, const char *name, size_t size)
-{
-	const char *star = memchr(pattern, STAR, n);
-
-	if (!star)
-		return n == size && !memcmp(pattern, name, n);
-	size_t before = (size_t)(star - pattern), behind = n - before - 1;
-	return size > before + behind && !memcmp(pattern, name, before) &&
-	       !memcmp(star + 1, name + size - behind, behind);
-}
-
-/* How much of a path of /proc/PID/cgroup is the pattern; 0 when it does not begin so. */
-static size_t matched_prefix(const char *pattern, const char *path)
-{
-	const char *p = path;
-
-	while (*pattern) {
-		size_t n = strcspn(pattern, "/");
-
-		if (*p++ != '/')
-			return 0;
-		size_t size = strcspn(p, "/");
-		if (!part_matches(pattern, n, p, size))
-			return 0;
-		p += size;
-		pattern += n + (pattern[n] == '/');
-	}
-	return (size_t)(p - path);
-}
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static bool add_dir(struct job_processes_finder *f, const char *path, int step, bool top)
 {
@@ -83,7 +35,7 @@ static bool add_dir(struct job_processes_finder *f, const char *path, int step, 
 	return true;
 }
 
-/* Adds the directories below dir that match. */
+/* Adds the directories below dir that match the pattern. */
 static void search(struct job_processes_finder *f, const char *dir, const char *pattern)
 {
 	size_t n = strcspn(pattern, "/");
@@ -95,47 +47,47 @@ static void search(struct job_processes_finder *f, const char *dir, const char *
 			add_dir(f, dir, -1, true);
 		return;
 	}
-	if (!memchr(pattern, STAR, n)) {
+	if (strcspn(pattern, "%@~*") >= n) {
 		_cleanup_free_ char *next = xasprintf("%s/%.*s", dir, (int)n, pattern);
 
 		if (stat(next, &st) == 0)
 			search(f, next, rest);
 		return;
 	}
-	DIR *d = opendir(dir);
+	_cleanup_list_ DIR *d = opendir(dir);
 	for (const struct dirent *e; d && (e = readdir(d)) && f->dir_count < 64;) {
 		_cleanup_free_ char *next = xasprintf("%s/%s", dir, e->d_name);
 
-		if (e->d_name[0] != '.' && part_matches(pattern, n, e->d_name, strlen(e->d_name)))
+		if (e->d_name[0] != '.' &&
+		    cgroup_pattern_part((struct span){pattern, n},
+					(struct span){e->d_name, strlen(e->d_name)}, f->job,
+					f->node))
 			search(f, next, rest);
 	}
-	if (d)
-		closedir(d);
 }
 
-/* May the job be one of this manager's? */
+/* May this manager run the job? */
 static bool may_be(const struct job_processes_finder *f, const struct cgroup_pattern *g)
 {
 	return !g->container && (!f->scheduler || !strcmp(f->scheduler->name, g->manager));
 }
 
-/* The part of a path that names the job's own group; 0 when none does. */
+/* The length of the part of a path that is the job's own group; 0: none. */
 static size_t job_prefix(const struct job_processes_finder *f, const char *path)
 {
 	for (size_t i = 0; i < manager_group_count; i++) {
-		_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
+		size_t n = may_be(f, &manager_groups[i])
+				   ? cgroup_pattern_prefix(manager_groups[i].pattern, path, f->job,
+							   f->node)
+				   : 0;
 
-		if (!may_be(f, &manager_groups[i]))
-			continue;
-		expand(f, manager_groups[i].pattern, &pattern);
-		size_t n = matched_prefix(pattern.buf, path);
 		if (n)
 			return n;
 	}
 	return 0;
 }
 
-/* The job's group that we are in ourselves, in one hierarchy. */
+/* Takes the job's group that we are in, in one hierarchy. */
 static bool own_group(struct job_processes_finder *f, const struct cgroup_mount *m)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -163,12 +115,9 @@ bool groups_of_job(struct job_processes_finder *f)
 		if (own_group(f, m))
 			return true;
 		for (size_t i = 0; i < manager_group_count && !f->inside; i++) {
-			_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
-
 			if (!may_be(f, &manager_groups[i]))
 				continue;
-			expand(f, manager_groups[i].pattern, &pattern);
-			search(f, m->dir, pattern.buf);
+			search(f, m->dir, manager_groups[i].pattern);
 			if (f->dir_count)
 				batch_is_of(f, manager_groups[i].manager);
 		}
@@ -178,8 +127,7 @@ bool groups_of_job(struct job_processes_finder *f)
 	return false;
 }
 
-/* ---- members -----------------------------------------------------------------------------------
- */
+/* ---- members -------------------------------------------------------------------------------- */
 
 static int step_of(struct job_processes_finder *f, const char *name, int above)
 {
@@ -197,11 +145,11 @@ static void scan_subdirs(struct job_processes_finder *f, size_t i)
 		f->dirs[i].links = 0;
 		return;
 	}
-	/* one link for each subdirectory, on filesystems that count them */
+	/* the link count shows new subdirectories, on filesystems that count them */
 	if (st.st_nlink > 1 && st.st_nlink == f->dirs[i].links)
 		return;
 	f->dirs[i].links = st.st_nlink;
-	DIR *d = opendir(f->dirs[i].path);
+	_cleanup_list_ DIR *d = opendir(f->dirs[i].path);
 	for (const struct dirent *e; d && (e = readdir(d));) {
 		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
@@ -209,8 +157,6 @@ static void scan_subdirs(struct job_processes_finder *f, size_t i)
 		if (e->d_type == DT_DIR || (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)))
 			add_dir(f, path, step_of(f, e->d_name, f->dirs[i].step), false);
 	}
-	if (d)
-		closedir(d);
 }
 
 static void take_member(struct job_processes_finder *f, int pid, int step)
@@ -226,7 +172,7 @@ static void take_member(struct job_processes_finder *f, int pid, int step)
 	p->seen = f->updates;
 	if (p->in_group && p->step == step)
 		return;
-	/* a task may be seen in the job's group before it is put into that of its step */
+	/* a task may appear in the job's group before it is moved to that of its step */
 	if (p->in_group && p->verdict == VERDICT_MEMBER)
 		members_place(f, p);
 	bool known = p->in_group;
@@ -238,49 +184,30 @@ static void take_member(struct job_processes_finder *f, int pid, int step)
 		procs_fresh(f, p);
 }
 
-/* Hands each number of a group's list to take(); -errno when there is no list. */
-static int each_member(const char *dir, void (*take)(void *user, int pid), void *user)
-{
-	_cleanup_free_ char *path = xasprintf("%s/cgroup.procs", dir);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	int r = fs_read(AT_FDCWD, path, PROCS_FILE_MAX, &text);
-
-	if (r < 0)
-		return r;
-	for (const char *p = text.buf, *end = p + text.len; p < end;) {
-		uint64_t pid;
-
-		if (proc_number(&p, end, &pid) && pid && pid <= INT32_MAX)
-			take(user, (int)pid);
-		p += strcspn(p, "\n");
-		p += p < end;
-	}
-	return 0;
-}
-
 struct taking {
 	struct job_processes_finder *f;
 	int step;
 };
 
-static void take_one(void *user, int pid)
+static void take_one(void *user, pid_t pid)
 {
 	const struct taking *t = user;
 
-	take_member(t->f, pid, t->step);
+	if (pid)
+		take_member(t->f, pid, t->step);
 }
 
 void groups_scan(struct job_processes_finder *f)
 {
+	struct job_processes_proc *p;
 	size_t keep = 0;
 
 	for (size_t i = 0; i < f->dir_count; i++) {
 		struct taking t = {f, f->dirs[i].step};
 
 		scan_subdirs(f, i);
-		/* a threaded group has no list: its processes are in the list above it */
 		if (!f->dirs[i].gone)
-			(void)each_member(f->dirs[i].path, take_one, &t);
+			(void)cgroup_each_process(AT_FDCWD, f->dirs[i].path, take_one, &t);
 	}
 	for (size_t i = 0; i < f->dir_count; i++) {
 		if (f->dirs[i].gone && !f->dirs[i].top)
@@ -289,13 +216,14 @@ void groups_scan(struct job_processes_finder *f)
 			f->dirs[keep++] = f->dirs[i];
 	}
 	f->dir_count = keep;
-	for (size_t i = 0; f->mode == MODE_GROUP && i < f->proc_count; i++)
-		if (f->procs[i].in_group && f->procs[i].seen != f->updates)
-			procs_end(f, &f->procs[i]);
+	if (f->mode != MODE_GROUP)
+		return;
+	PROCESS_TABLE_EACH(&f->procs, p)
+		if (p->in_group && p->seen != f->updates)
+			procs_end(f, p);
 }
 
-/* ---- for w->groups -----------------------------------------------------------------------------
- */
+/* ---- for w->groups -------------------------------------------------------------------------- */
 
 static void publish(struct job_processes *w, const char *controller, size_t n, const char *path)
 {
@@ -309,7 +237,7 @@ static void publish(struct job_processes *w, const char *controller, size_t n, c
 	memcpy(g->controller, controller, n);
 }
 
-/* One entry for each controller of a list "cpu,cpuacct". Words of mount options are no harm. */
+/* Adds an entry for each controller of a list "cpu,cpuacct". Mount options do no harm. */
 static void publish_all(struct job_processes *w, const char *controllers, const char *path)
 {
 	do {
@@ -325,33 +253,34 @@ struct census {
 	size_t roots, strangers;
 };
 
-static void count_one(void *user, int pid)
+static void count_one(void *user, pid_t pid)
 {
 	struct census *c = user;
 	const struct job_processes_proc *p = procs_find(c->f, pid);
 
+	if (!pid)
+		return;
 	if (!p || (p->verdict != VERDICT_MEMBER && p->verdict != VERDICT_ENDED))
 		c->strangers++;
 	else if (p->main && p->verdict == VERDICT_MEMBER)
 		c->roots++;
 }
 
-/* Is everybody in the group, and below it, one of the job, and are all roots there? */
+/* Does the group contain only processes of the job, and all its main ones? */
 static bool is_only_ours(const struct job_processes_finder *f, const char *dir)
 {
 	struct census c = {.f = f};
+	const struct job_processes_proc *p;
 	size_t roots = 0;
 
-	if (each_member(dir, count_one, &c) < 0)
+	if (cgroup_each_process(AT_FDCWD, dir, count_one, &c) < 0)
 		return false;
-	DIR *d = opendir(dir);
+	_cleanup_list_ DIR *d = opendir(dir);
 	for (const struct dirent *e; d && (e = readdir(d));)
 		if (e->d_type == DT_DIR && e->d_name[0] != '.')
-			c.strangers++; /* others may come there */
-	if (d)
-		closedir(d);
-	for (size_t i = 0; i < f->proc_count; i++)
-		roots += f->procs[i].verdict == VERDICT_MEMBER && f->procs[i].main;
+			c.strangers++; /* others may come in there */
+	PROCESS_TABLE_EACH(&f->procs, p)
+		roots += p->verdict == VERDICT_MEMBER && p->main;
 	return roots && c.roots == roots && !c.strangers;
 }
 
@@ -433,6 +362,5 @@ int groups_named(struct job_processes_finder *f, struct job_processes *w, const 
 	}
 	if (f->dir_count)
 		return 0;
-	strbuf_addf(why, "there is no control group '%s'", path);
-	return -ENOENT;
+	return strbuf_fail(why, -ENOENT, "there is no control group '%s'", path);
 }

@@ -1,76 +1,75 @@
 /*
- * What the files of watch*.c share. A finder keeps a table of the processes it has looked at, of
- * the job or not, and looks again only at what is new: Linux numbers processes upwards, so that the
- * last number given out (/proc/loadavg has it) tells which ones can have begun meanwhile. The end
- * of a process is told by its pidfd. Both are checked against a full listing every few seconds, and
- * where they cannot be had (recorded trees, foreign pid namespaces, old kernels) listings and stat
- * files do.
+ * Shared by the files job_processes*.c. A finder keeps a table of all processes it has seen, in the
+ * job or not, and looks only at new ones: pids are assigned in ascending order, so the last one
+ * assigned (in /proc/loadavg) shows which pids can be new. A pidfd reports the end of a process.
+ * Every few seconds both are checked against a full listing of /proc; recorded trees, other pid
+ * namespaces and old kernels use listings and stat files only.
  */
-#ifndef PL_JOBS_DISCOVERY_JOB_PROCESSES_INTERNAL_H
-#define PL_JOBS_DISCOVERY_JOB_PROCESSES_INTERNAL_H
+#pragma once
 
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "core/system/process_table.h"
 #include "jobs/discovery/cgroup_mounts.h"
 #include "jobs/discovery/job_processes.h"
 #include "jobs/scheduler.h"
 
 #define PROCS_MAX 4194304 /* the kernel's own limit of process numbers */
 
-/* How the members of a job are told from others. */
+/* How the processes of the job are recognised. */
 enum job_processes_mode {
-	MODE_UNDECIDED, /* of a batch job: nothing was found yet */
-	MODE_TREE,      /* named processes and what they start */
+	MODE_UNDECIDED, /* batch job of which nothing was found yet */
+	MODE_TREE,      /* named processes and their descendants */
 	MODE_GROUP,     /* all in the control groups dirs[] */
-	MODE_STEPD,     /* what Slurm's step daemons start */
-	MODE_LIST,      /* those that scontrol lists, and what they start */
-	MODE_ENVIRON,   /* a variable of their environment has the job's id */
-	MODE_SESSION,   /* those of our session */
-	MODE_USER,      /* those of our user */
+	MODE_STEPD,     /* descendants of Slurm's step daemons */
+	MODE_LIST,      /* processes that scontrol lists, and their descendants */
+	MODE_ENVIRON,   /* their environment contains the job id */
+	MODE_SESSION,   /* processes of our session */
+	MODE_USER,      /* processes of our user */
 };
 
 enum verdict {
-	VERDICT_NEW, /* to be judged */
+	VERDICT_NEW, /* not yet classified */
 	VERDICT_STRANGER,
 	VERDICT_MEMBER,
-	VERDICT_OURS, /* the monitor, what it started, its launcher, other monitors */
+	VERDICT_OURS, /* this monitor, its children and launcher, other monitors */
 	VERDICT_ENDED,
 };
 
 struct job_processes_proc {
 	int pid, ppid, pgrp, session;
 	uint64_t starttime;
-	uint64_t ino; /* of the directory /proc/PID: another number is another process */
+	uint64_t ino; /* of /proc/PID: another inode is another process */
 	uint64_t ended_ns;
 	uid_t uid;
 	enum verdict verdict;
-	int step;  /* place in steps[] of the step it belongs to; -1: none */
-	int stepd; /* the same where it is the step's daemon */
+	int step;  /* index in steps[] of its step; -1: none */
+	int stepd; /* the same if it is the daemon of a step */
 	int rank, pidfd;
 	bool zombie;
-	bool asked; /* for more looks at it */
+	bool asked; /* it is queued for another look */
 	bool inspected;
 	bool kernel;       /* a thread of the kernel */
-	bool maybe_thread; /* found by its number, which a thread may have */
-	bool main;         /* the end of the job is told by it */
-	bool awaits;       /* one of those that started a monitor */
+	bool maybe_thread; /* found by its pid, which may be that of a thread */
+	bool main;         /* the job ends with it */
+	bool awaits;       /* an ancestor of a monitor */
 	bool waiting;      /* of the job, but may be waiting for us: never main */
-	bool hidden;       /* of the job, but not for the list */
-	bool in_group;     /* a control group of the job listed it */
-	bool has_id;       /* its environment has the job's id */
-	uint32_t seen;     /* number of the update that last found it in a group */
+	bool hidden;       /* of the job, but not in the list */
+	bool in_group;     /* it is in a control group of the job */
+	bool has_id;       /* its environment contains the job id */
+	uint32_t seen;     /* the update that last found it in a group */
 	char comm[16];
 };
 
-/* A process to be looked at again: it was too young to show what it is. */
+/* A process to look at again: it was too young to be recognised. */
 struct job_processes_again {
 	int pid;
 	uint64_t due_ns;
 	uint8_t looks;
 };
 
-/* A directory of the job's groups whose members are read. */
+/* A directory of the job's groups. */
 struct job_processes_dir {
 	char *path;
 	int step;
@@ -82,10 +81,10 @@ struct job_processes_step {
 	char name[24]; /* "0", "batch", "extern" */
 };
 
-/* Steps whose processes are the job, best first. */
+/* Steps whose processes are listed, best first. */
 enum step_class { STEP_OTHER, STEP_BATCH, STEP_EXTERN, STEP_OWN, STEP_NONE };
 
-/* A command whose output is read without a shell. */
+/* A running command whose output is read. */
 struct job_processes_command {
 	pid_t pid; /* 0: none runs */
 	int fd;
@@ -108,8 +107,8 @@ struct job_processes_finder {
 	/* /proc */
 	DIR *proc;
 	int procfd, loadavg, epoll; /* -1: not open */
-	bool live;                  /* /proc is this machine's and this pid namespace's */
-	bool counting;              /* new processes are told by their number */
+	bool live;                  /* /proc is that of this host and pid namespace */
+	bool counting;              /* new processes are found by their pids */
 	bool reread;                /* look at every process again */
 	uint64_t reread_ns;
 	int last_pid;
@@ -117,22 +116,19 @@ struct job_processes_finder {
 	size_t pidfds, pidfds_max;
 	size_t unpolled; /* members without a pidfd */
 	uint32_t updates;
-	struct job_processes_proc *procs; /* sorted by pid */
-	size_t proc_count, proc_cap;
-	struct job_processes_proc *batch;
-	size_t batch_count, batch_cap;
-	int *fresh; /* those to be judged */
+	struct process_table procs; /* of struct job_processes_proc */
+	int *fresh;                 /* processes to classify */
 	size_t fresh_count, fresh_cap;
 	struct job_processes_again *again;
 	size_t again_count, again_cap;
 	struct job_processes_again *rankless; /* members whose environment may yet change */
 	size_t rankless_count, rankless_cap;
-	int *joined; /* members of this round */
+	int *joined; /* new members */
 	size_t joined_count, joined_cap;
 	bool dirty, parents_ended;
 
 	/* ourselves */
-	int self, self_session; /* in this /proc; -1: not there */
+	int self, self_session; /* our pid and session in this /proc; -1: not there */
 	int *above;             /* our ancestors, nearest first */
 	size_t above_count;
 	char *launcher;
@@ -142,8 +138,7 @@ struct job_processes_finder {
 	const struct scheduler *scheduler; /* NULL: any of them */
 	bool inside;                       /* we run in the job */
 	bool ever_main;
-	uint64_t
-		quiet_ns; /* since when none of the main ones runs; 0: one does, or none ever did */
+	uint64_t quiet_ns; /* since when no main process runs; 0: one does, or none ever did */
 	struct job_processes_step *steps;
 	size_t step_count, step_cap;
 	int own_step;
@@ -160,120 +155,106 @@ struct job_processes_finder {
 	struct mounts mounts;
 	struct job_processes_dir *dirs;
 	size_t dir_count, dir_cap;
-	uint64_t groups_ns; /* when w->groups was last asked for */
+	uint64_t groups_ns; /* when w->groups was last looked for */
 };
 
-/* ---- job_processes_table.c and job_processes_scan.c: the table
- * ---------------------------------------------------------------- */
+/* ---- job_processes_table.c and job_processes_scan.c: the table ------------------------------ */
 
 int procs_open(struct job_processes_finder *f, struct strbuf *why);
 void procs_close(struct job_processes_finder *f);
 struct job_processes_proc *procs_find(const struct job_processes_finder *f, int pid);
-/* Reads what /proc says of a process; the rest of *ret is as of one never seen. */
+/* Reads a process from /proc; the rest of *ret is as for one never seen. */
 int procs_look(const struct job_processes_finder *f, int pid, struct job_processes_proc *ret);
-/* The process of this id, looked at when it is new; NULL when there is none. Moves others. */
+/* A process by its pid, read if it is new; NULL: none. */
 struct job_processes_proc *procs_add(struct job_processes_finder *f, int pid);
-/* Looks for processes that began; those to be judged are in fresh[]. 0 or a negative errno. */
+/* Looks for new processes and puts them into fresh[]. 0 or a negative errno. */
 int procs_scan(struct job_processes_finder *f);
-/* Only those whose time for another look has come. */
+/* Looks only at those that are due for another look. */
 void procs_retry(struct job_processes_finder *f);
-/* Notes which members ended. */
+/* Marks members that ended. */
 void procs_reap(struct job_processes_finder *f);
-/* Asks the kernel to tell the end of a member. */
+/* Asks the kernel to report the end of a member. */
 void procs_poll(struct job_processes_finder *f, struct job_processes_proc *p);
 void procs_unpoll(struct job_processes_finder *f, struct job_processes_proc *p);
 void procs_end(struct job_processes_finder *f, struct job_processes_proc *p);
 void procs_fresh(struct job_processes_finder *f, struct job_processes_proc *p);
-/* Looks at a process for the next merge. numbered: found by its number, so it may be a thread. */
+/* Reads a process into the table. numbered: found by its pid, so it may be a thread. */
 int procs_collect(struct job_processes_finder *f, int pid, bool numbered);
-/* Takes what was collected into the table. */
-void procs_merge(struct job_processes_finder *f);
-/* A few more looks, within seconds, at a process that does not belong as far as one sees. */
+/* Adds a process to the table, or updates it. */
+void procs_take(struct job_processes_finder *f, const struct job_processes_proc *seen);
+/* Queues a few more looks, within seconds, at a process that does not seem to belong to the job. */
 void procs_again(struct job_processes_finder *f, int pid);
-/* Is this the number of a thread that is not the first of its process? */
+/* Is this the id of a thread other than the first of its process? */
 bool procs_is_thread(const struct job_processes_finder *f, int pid);
-/* A file of a process, bounded. */
+/* Reads a file of a process, up to max bytes. */
 int procs_read(const struct job_processes_finder *f, int pid, const char *file, size_t max,
 	       struct strbuf *out);
 
-/* ---- job_processes_member.c: who belongs
- * ---------------------------------------------------------------
- */
+/* ---- job_processes_member.c: who belongs ---------------------------------------------------- */
 
-/* Judges those in fresh[]. */
+/* Classifies those in fresh[]. */
 void members_judge(struct job_processes_finder *f);
-/* Finds out again what part a member has in the job, when those in fresh[] are judged. */
+/* Determines the role of a member again, after those in fresh[] are classified. */
 void members_place(struct job_processes_finder *f, const struct job_processes_proc *p);
-/* Judges all strangers again, for something new is known. */
+/* Classifies all strangers again, because something new is known. */
 void members_reconsider(struct job_processes_finder *f);
-/* Asks for the ranks of those that had none when they began. */
+/* Reads the ranks of young members again. */
 void members_ranks(struct job_processes_finder *f);
 
-/* ---- own_processes.c: ourselves, launchers, environments
- * -------------------------------------------
- */
+/* ---- own_processes.c: ourselves, launchers, environments ------------------------------------ */
 
 void self_find(struct job_processes_finder *f);
 bool self_is_above(const struct job_processes_finder *f, int pid);
 bool name_is_shell(const char *comm);
 bool name_is_launcher(const char *comm);
-/* Launchers that only wait for what runs elsewhere. */
+/* A launcher that only waits for processes on other hosts? */
 bool name_is_remote_launcher(const char *comm);
-/* Daemons of batch systems, and sshd. */
+/* A daemon of a batch system, or sshd? */
 bool name_is_daemon(const char *comm);
-/* Another monitor like us, or a launcher that was told to start one. */
+/* Another monitor, or a launcher that starts one? */
 bool self_is_monitor(const struct job_processes_finder *f, const struct job_processes_proc *p);
-/* Value of a variable in the text of /proc/PID/environ. */
+/* The value of a variable in the text of /proc/PID/environ. */
 bool environ_find(const struct strbuf *text, const char *name, const char **ret, size_t *ret_size);
-/* A whole number in it; false when there is none. */
+/* The same as a number; false: there is none. */
 bool environ_number(const struct strbuf *text, const char *name, int64_t *ret);
 int environ_rank(const struct strbuf *text);
 /* Does the environment name the job? */
 bool environ_has_job(const struct job_processes_finder *f, const struct strbuf *text);
 
-/* ---- job_processes_cgroup.c: control groups
- * -----------------------------------------------------------
- */
+/* ---- job_processes_cgroup.c: control groups ------------------------------------------------- */
 
 void groups_close(struct job_processes_finder *f);
-/* The named group; -ENOENT when there is none. */
+/* Takes the named group; -ENOENT: there is none. */
 int groups_named(struct job_processes_finder *f, struct job_processes *w, const char *path,
 		 struct strbuf *why);
-/* Finds the groups of the batch job; true when some are there and, where we run in it, hold us. */
+/* Finds the groups of the batch job; if we run in the job, only groups that contain us. */
 bool groups_of_job(struct job_processes_finder *f);
-/* Reads who is in dirs[] now. */
+/* Reads the processes in dirs[]. */
 void groups_scan(struct job_processes_finder *f);
 /* Fills w->groups from a process of the job. */
 void groups_fill(struct job_processes_finder *f, struct job_processes *w);
 
-/* ---- job_processes_batch.c: jobs of batch systems
- * -------------------------------------------------------
- */
+/* ---- job_processes_batch.c: jobs of batch systems ------------------------------------------- */
 
 int batch_find(struct job_processes_finder *f, const struct job_processes_options *o,
 	       struct strbuf *why);
-/* Decides how the job is found, as soon as something of it can be. */
+/* Decides how to find the job, as soon as there is something of it. */
 void batch_decide(struct job_processes_finder *f);
 int batch_step(struct job_processes_finder *f, const char *name, size_t n);
 enum step_class batch_step_class(const struct job_processes_finder *f, int step);
 bool batch_is_batch_like(const struct job_processes_finder *f, int step);
-/* Is this the daemon of a step of the job? Its step, -1 when it is not. */
+/* The step of the job whose daemon this is; -1: none. */
 int batch_stepd(struct job_processes_finder *f, const struct job_processes_proc *p);
 /* Chooses the steps whose processes are listed. */
 void batch_choose(struct job_processes_finder *f);
 const char *batch_title(const struct job_processes_finder *f);
-/* Notes whose job it is, unless that is known. */
+/* Sets the scheduler of the job, unless it is known. */
 void batch_is_of(struct job_processes_finder *f, const char *scheduler);
-const char *batch_getenv(const char *name);
 
-/* ---- job_processes_scontrol.c: what Slurm itself says
- * ---------------------------------------------------
- */
+/* ---- job_processes_scontrol.c: what Slurm itself says --------------------------------------- */
 
-/* Starts scontrol when it is time, takes in its answer; waits for it when told to. */
+/* Starts scontrol when it is due and reads its answer; wait: waits for it. */
 void scontrol_update(struct job_processes_finder *f, bool wait);
 void scontrol_close(struct job_processes_finder *f);
 /* Reads its table of processes. */
 void scontrol_parse(struct job_processes_finder *f, const char *text);
-
-#endif

@@ -1,9 +1,9 @@
 /*
- * Who belongs to the job, and which of its processes tell its end. A process is judged once: its
- * parent is known then, and later it may be another's child. Those whose parent had ended before
- * they were seen are known by the session or the process group they were left in. Main are the
- * topmost processes that cannot be waiting for us: the shell of a job script may be, when the
- * monitor was started from it.
+ * Which processes belong to the job, and which of them are main: the job ends with these. A process
+ * is classified once, while its parent is known; later it may have another one. A process whose
+ * parent ended before it was seen is recognised by its session or process group. Main processes are
+ * the topmost ones that cannot be waiting for us; the shell of a job script may be, if it started
+ * the monitor.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,13 +33,12 @@ static bool may_read_environ(const struct job_processes_finder *f,
 	return !p->kernel && (p->uid == f->uid || !f->uid);
 }
 
-/* Our children, even when a batch system is asked: scontrol. */
 static bool is_of_job(const struct job_processes_proc *p)
 {
 	return p && (p->verdict == VERDICT_MEMBER || p->verdict == VERDICT_ENDED);
 }
 
-/* Of one machine that is two nodes: which one it is on tells the environment. */
+/* Two nodes may run on one host: the environment names the node. */
 static bool is_of_other_node(const struct job_processes_finder *f, const struct strbuf *environment)
 {
 	const char *node;
@@ -49,7 +48,7 @@ static bool is_of_other_node(const struct job_processes_finder *f, const struct 
 	       strcmp(node, f->node) != 0;
 }
 
-/* What the process shows of itself that costs another file. */
+/* Reads what needs another file: command line and environment. */
 static void inspect(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	if (p->inspected)
@@ -87,11 +86,11 @@ static bool is_task_of_other_node(const struct job_processes_finder *f,
 	    procs_read(f, p->pid, "environ", ENVIRON_MAX, &text) < 0)
 		return false;
 	if (!environ_find(&text, "SLURMD_NODENAME", &node, &n))
-		return is_young(f, p); /* it is looked at again */
+		return is_young(f, p); /* it will be looked at again */
 	return is_of_other_node(f, &text);
 }
 
-/* Started by one of the job, as far as the process table tells. */
+/* Was it started by a process of the job? */
 static bool is_offspring(const struct job_processes_finder *f, struct job_processes_proc *p,
 			 const struct job_processes_proc *parent)
 {
@@ -99,10 +98,10 @@ static bool is_offspring(const struct job_processes_finder *f, struct job_proces
 
 	if (parent && parent->verdict == VERDICT_MEMBER)
 		of = parent;
-	/* only descendants of its leader can be in a session */
+	/* a session contains only descendants of its leader */
 	else if (p->session > 1 && p->session != p->pid && is_of_job(procs_find(f, p->session)))
 		of = procs_find(f, p->session);
-	/* a process group may hold siblings: then it is the parent that tells */
+	/* a process group may contain siblings: the parent decides then */
 	else if (p->ppid == 1 && p->pgrp > 1 && p->pgrp != p->pid &&
 		 is_of_job(procs_find(f, p->pgrp)))
 		of = procs_find(f, p->pgrp);
@@ -139,7 +138,7 @@ static bool belongs(struct job_processes_finder *f, struct job_processes_proc *p
 				p->step = f->listed[i].step;
 				return true;
 			}
-		if (p->has_id) /* has come since */
+		if (p->has_id) /* started since */
 			return true;
 		break;
 	case MODE_ENVIRON:
@@ -170,7 +169,7 @@ static void join(struct job_processes_finder *f, struct job_processes_proc *p)
 	members_place(f, p);
 }
 
-/* What part a process has in the job: who may be waiting for us, and who is not for the list. */
+/* Determines whether a process may be waiting for us, and whether it is listed. */
 static void find_role(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	const struct job_processes_proc *parent = procs_find(f, p->ppid);
@@ -188,13 +187,13 @@ static void find_role(struct job_processes_finder *f, struct job_processes_proc 
 	     (batch_is_batch_like(f, p->step) && name_is_shell(p->comm) &&
 	      !(parent && parent->verdict == VERDICT_MEMBER && !parent->hidden))))
 		p->waiting = true;
-	/* what keeps a step for processes that come by ssh */
+	/* the placeholder of a step for processes that come by ssh */
 	if (p->step >= 0 && !strcmp(f->steps[p->step].name, "extern") &&
 	    !strcmp(p->comm, "sleep") && parent && !strcmp(parent->comm, "slurmstepd"))
 		p->hidden = p->waiting = true;
 }
 
-/* Those who started a monitor may wait for its end. Its parents may be judged after it. */
+/* The ancestors of a monitor may wait for its end. They may be classified after it. */
 static void await(struct job_processes_finder *f, const struct job_processes_proc *monitor)
 {
 	struct job_processes_proc *p = procs_find(f, monitor->ppid);
@@ -206,19 +205,19 @@ static void await(struct job_processes_finder *f, const struct job_processes_pro
 	}
 }
 
-/* True when a verdict was reached. */
+/* True if it was classified. */
 static bool judge(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	const struct job_processes_proc *parent = procs_find(f, p->ppid);
 	bool named = f->mode == MODE_TREE && is_named(f, p);
 
-	/* a named one may be our child: the command that we were told to run; and orphans of the
-	 * job come to us when we are their reaper */
+	/* a named one may be our child: the command that we run; and orphans of the job become our
+	 * children if we are their reaper */
 	if (p->pid == f->self || (!named && parent && parent->verdict == VERDICT_OURS)) {
 		p->verdict = VERDICT_OURS;
 		return true;
 	}
-	/* a daemon's child has its name and title until it execs; it is looked at again */
+	/* a daemon's child has its name and title until exec: look at it again */
 	if (f->kind != JOB_PROCESSES_PIDS && name_is_daemon(p->comm) && is_young(f, p) &&
 	    (parent ? !strcmp(p->comm, parent->comm) : p->in_group))
 		return false;
@@ -240,7 +239,7 @@ static bool judge(struct job_processes_finder *f, struct job_processes_proc *p)
 	return true;
 }
 
-/* Whether the job's end is told by it. */
+/* Is it one of the processes that the job ends with? */
 static bool is_main(const struct job_processes_finder *f, const struct job_processes_proc *p,
 		    const struct strbuf *environment)
 {
@@ -251,7 +250,7 @@ static bool is_main(const struct job_processes_finder *f, const struct job_proce
 		return is_named(f, p);
 	if (p->waiting || p->hidden)
 		return false;
-	/* Slurm names the task in its own environment and those of all that it starts */
+	/* Slurm names the task in its environment and that of its descendants */
 	if (p->step >= 0 && !batch_is_batch_like(f, p->step) &&
 	    environ_number(environment, "SLURM_TASK_PID", &task))
 		return task == p->pid;
@@ -266,7 +265,7 @@ static void settle(struct job_processes_finder *f, struct job_processes_proc *p)
 
 	if (may_read_environ(f, p) && procs_read(f, p->pid, "environ", ENVIRON_MAX, &text) == 0) {
 		p->rank = environ_rank(&text);
-		/* between fork and exec it has its parent's */
+		/* between fork and exec it has its parent's environment */
 		if (is_young(f, p)) {
 			GROW(f->rankless, f->rankless_count, f->rankless_cap);
 			f->rankless[f->rankless_count++] = (struct job_processes_again){
@@ -305,7 +304,7 @@ void members_ranks(struct job_processes_finder *f)
 	f->rankless_count = keep;
 }
 
-/* It may be between fork and exec, or about to become another user's. */
+/* It may be between fork and exec, or about to change its user. */
 static bool deserves_another_look(const struct job_processes_finder *f,
 				  const struct job_processes_proc *p)
 {
@@ -328,7 +327,7 @@ static int turn_order(const void *a, const void *b)
 	return x->pid - y->pid;
 }
 
-/* Parents before their children, as what a parent is counts for more than other signs. */
+/* Parents before their children, because the parent counts more than anything else. */
 static void sort_fresh(struct job_processes_finder *f)
 {
 	_cleanup_free_ struct turn *turns = xcalloc(f->fresh_count, sizeof(*turns));
@@ -347,7 +346,7 @@ void members_judge(struct job_processes_finder *f)
 {
 	if (f->fresh_count > 1)
 		sort_fresh(f);
-	/* who belongs by its parent, session or group may have been looked at before them */
+	/* a process may have been classified before the parent or leader it belongs to */
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (size_t i = 0; i < f->fresh_count; i++) {
@@ -369,7 +368,7 @@ void members_judge(struct job_processes_finder *f)
 		}
 	}
 	f->fresh_count = 0;
-	/* the role of a parent counts for what its children are */
+	/* the role of children depends on that of their parent */
 	for (size_t i = 0; i < f->joined_count; i++) {
 		struct job_processes_proc *p = procs_find(f, f->joined[i]);
 
@@ -387,8 +386,10 @@ void members_judge(struct job_processes_finder *f)
 
 void members_reconsider(struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++)
-		if (f->procs[i].verdict == VERDICT_STRANGER)
-			procs_fresh(f, &f->procs[i]);
+	struct job_processes_proc *p;
+
+	PROCESS_TABLE_EACH(&f->procs, p)
+		if (p->verdict == VERDICT_STRANGER)
+			procs_fresh(f, p);
 	members_judge(f);
 }

@@ -1,6 +1,6 @@
 /*
- * Looking for processes that began; see job_processes_internal.h. Surprising: a process whose
- * number was given out may not be visible yet, so a number that is not there is tried again.
+ * Looks for new processes; see job_processes_internal.h. Surprising: a process whose pid was
+ * already assigned may not be visible yet, so a pid that is not there is tried again.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "jobs/discovery/job_processes_internal.h"
 
 #define MS 1000000ull
-#define SCAN_GAP_NS (1000 * MS)     /* after a longer gap numbers may have gone around */
-#define LISTING_GAP_NS (10000 * MS) /* numbers are checked against a listing this often */
+#define SCAN_GAP_NS (1000 * MS)     /* after a longer gap pids may have wrapped around */
+#define LISTING_GAP_NS (10000 * MS) /* pids are checked against a listing this often */
 #define ENDED_KEEP_NS (60000 * MS)
 
 /* A directory of /proc. */
@@ -19,21 +19,8 @@ struct entry {
 	uint64_t ino;
 };
 
-/* A process may take this long to become what it is: fork, change of user, exec, title. */
+/* A new process may take this long until it can be recognised: fork, setuid, exec, title. */
 static const uint64_t again_after_ns[] = {50 * MS, 500 * MS, 2000 * MS};
-
-/* One that we may not look at: a stranger, remembered so that it is not tried again and again. */
-static void closed_into_batch(struct job_processes_finder *f, const struct entry *e)
-{
-	GROW(f->batch, f->batch_count, f->batch_cap);
-	f->batch[f->batch_count++] = (struct job_processes_proc){.pid = e->pid,
-								 .ino = e->ino,
-								 .uid = (uid_t)-1,
-								 .step = -1,
-								 .stepd = -1,
-								 .rank = -1,
-								 .pidfd = -1};
-}
 
 void procs_again(struct job_processes_finder *f, int pid)
 {
@@ -57,7 +44,7 @@ static void look_again(struct job_processes_finder *f)
 		if (p && p->verdict != VERDICT_STRANGER)
 			continue;
 		procs_collect(f, a.pid, !p);
-		/* ask for the next look; room is there, as this one's place is free */
+		/* queue the next look in the place of this one */
 		if (a.looks + 1u < ARRAY_SIZE(again_after_ns)) {
 			a.looks++;
 			a.due_ns = f->now_ns + again_after_ns[a.looks];
@@ -67,7 +54,7 @@ static void look_again(struct job_processes_finder *f)
 	f->again_count = keep;
 }
 
-/* The number given out last, from the end of "0.10 0.20 0.30 1/234 5678". */
+/* The pid assigned last, at the end of "0.10 0.20 0.30 1/234 5678". */
 static int read_last_pid(const struct job_processes_finder *f)
 {
 	char text[128];
@@ -115,45 +102,46 @@ static int int_order(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Sessions and process groups outlive their leaders: the numbers of those in use, sorted. */
+/* Sessions and process groups outlive their leaders: those in use, sorted. */
 static size_t leaders(const struct job_processes_finder *f, int **ret)
 {
+	const struct job_processes_proc *p;
 	size_t count = 0;
 
-	*ret = xreallocarray(NULL, f->proc_count * 2 + 1, sizeof(int));
-	for (size_t i = 0; i < f->proc_count; i++) {
-		if (f->procs[i].verdict != VERDICT_MEMBER)
+	*ret = xreallocarray(NULL, f->procs.map.count * 2 + 1, sizeof(int));
+	PROCESS_TABLE_EACH(&f->procs, p) {
+		if (p->verdict != VERDICT_MEMBER)
 			continue;
-		(*ret)[count++] = f->procs[i].session;
-		(*ret)[count++] = f->procs[i].pgrp;
+		(*ret)[count++] = p->session;
+		(*ret)[count++] = p->pgrp;
 	}
 	qsort(*ret, count, sizeof(int), int_order);
 	return count;
 }
 
-/* Drops from the table what is not listed, and leaders without followers some time later. */
-static void forget_unlisted(struct job_processes_finder *f, const struct entry *list, size_t count)
+/* What /proc lists, and the leaders in use, both sorted. */
+struct listing {
+	struct job_processes_finder *f;
+	const struct entry *list;
+	size_t count;
+	const int *leaders;
+	size_t leader_count;
+};
+
+/* Removes what is not listed; ended leaders stay while their session or group is in use. */
+static bool is_unlisted(void *user, void *entry)
 {
-	_cleanup_free_ int *named = NULL;
-	size_t named_count = leaders(f, &named), keep = 0, at = 0;
+	const struct listing *l = user;
+	struct job_processes_proc *p = entry;
+	const struct entry key = {.pid = p->pid};
+	bool listed = bsearch(&key, l->list, l->count, sizeof(key), entry_by_pid);
 
-	for (size_t i = 0; i < f->proc_count; i++) {
-		struct job_processes_proc *p = &f->procs[i];
-
-		while (at < count && list[at].pid < p->pid)
-			at++;
-		bool listed = at < count && list[at].pid == p->pid;
-		if (!listed)
-			procs_end(f, p);
-		bool old = f->now_ns - p->ended_ns > ENDED_KEEP_NS &&
-			   !bsearch(&p->pid, named, named_count, sizeof(int), int_order);
-		if (p->verdict == VERDICT_ENDED ? old : !listed)
-			continue;
-		if (keep != i)
-			f->procs[keep] = *p;
-		keep++;
-	}
-	f->proc_count = keep;
+	if (!listed)
+		procs_end(l->f, p);
+	if (p->verdict != VERDICT_ENDED)
+		return !listed;
+	return l->f->now_ns - p->ended_ns > ENDED_KEEP_NS &&
+	       !bsearch(&p->pid, l->leaders, l->leader_count, sizeof(int), int_order);
 }
 
 static bool waits_for_look(const struct job_processes_finder *f, int pid)
@@ -174,22 +162,32 @@ static int scan_listing(struct job_processes_finder *f)
 	if (r < 0)
 		return r;
 	int last = read_last_pid(f);
-	forget_unlisted(f, list, count);
+	_cleanup_free_ int *in_use = NULL;
+	struct listing l = {f, list, count, NULL, leaders(f, &in_use)};
+	l.leaders = in_use;
+	process_table_remove_if(&f->procs, is_unlisted, &l);
 	for (size_t i = 0; i < count; i++) {
 		const struct job_processes_proc *p = procs_find(f, list[i].pid);
 
 		if (p && f->live && !f->reread && p->ino == list[i].ino &&
 		    p->verdict != VERDICT_ENDED)
 			continue;
-		/* began, and its number was not among those given out: not a machine on which
-		 * numbers tell */
+		/* a new process whose pid was not in the range assigned meanwhile: pids are not
+		 * assigned in order here */
 		if (check && !p && last >= f->last_pid &&
 		    (list[i].pid <= f->last_pid || list[i].pid > last) &&
 		    !waits_for_look(f, list[i].pid))
 			f->counting = false;
 		r = procs_collect(f, list[i].pid, false);
+		/* may not be read: remembered as a stranger, so that it is not tried again */
 		if ((r == -EACCES || r == -EPERM) && !p)
-			closed_into_batch(f, &list[i]);
+			procs_take(f, &(struct job_processes_proc){.pid = list[i].pid,
+								   .ino = list[i].ino,
+								   .uid = (uid_t)-1,
+								   .step = -1,
+								   .stepd = -1,
+								   .rank = -1,
+								   .pidfd = -1});
 	}
 	f->reread = false;
 	f->listed_ns = f->now_ns;
@@ -207,7 +205,6 @@ static void scan_numbers(struct job_processes_finder *f, int last)
 void procs_retry(struct job_processes_finder *f)
 {
 	look_again(f);
-	procs_merge(f);
 }
 
 int procs_scan(struct job_processes_finder *f)
@@ -218,13 +215,12 @@ int procs_scan(struct job_processes_finder *f)
 		f->counting = false;
 	bool list = !f->counting || f->reread || f->now_ns - f->scanned_ns > SCAN_GAP_NS ||
 		    f->now_ns - f->listed_ns > LISTING_GAP_NS || last < f->last_pid ||
-		    (size_t)(last - f->last_pid) > 64 + f->proc_count / 16;
+		    (size_t)(last - f->last_pid) > 64 + f->procs.map.count / 16;
 	look_again(f);
 	if (list)
 		r = scan_listing(f);
 	else
 		scan_numbers(f, last);
-	procs_merge(f);
 	f->last_pid = last;
 	f->scanned_ns = f->now_ns;
 	return r;

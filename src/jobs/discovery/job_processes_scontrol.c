@@ -1,6 +1,6 @@
 /*
- * `scontrol listpids`, run without a shell, its output bounded, ended after five seconds. It asks
- * the daemon of this node, which answers to the job's owner and to root.
+ * Runs `scontrol listpids` without a shell, with a limit on its output and a time limit of five
+ * seconds. It asks the daemon of this node, which answers the owner of the job and root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 
 #define TIMEOUT_NS 5000000000ull
 #define PERIOD_NS 5000000000ull        /* while nothing was found */
-#define PERIOD_FOUND_NS 30000000000ull /* later ones show themselves by their environment */
+#define PERIOD_FOUND_NS 30000000000ull /* new processes are found by their environment */
 #define OUTPUT_MAX (4u << 20)
 #define LISTED_MAX 262144
 
 extern char **environ;
 
-/* "PID JOBID STEPID LOCALID GLOBALID", one line a process; -1 where there is none. */
+/* "PID JOBID STEPID LOCALID GLOBALID", one line per process; -1: none. */
 void scontrol_parse(struct job_processes_finder *f, const char *text)
 {
 	f->listed_count = 0;
@@ -79,13 +79,13 @@ static void finish(struct job_processes_command *c)
 	int status;
 
 	close(c->fd);
-	kill(c->pid, SIGKILL); /* has closed its output, or is to */
+	kill(c->pid, SIGKILL); /* it has closed its output, or its time is over */
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	c->pid = 0;
 }
 
-/* Reads what is there. True at the end of the output, or of our patience. */
+/* Reads what is available. True at the end of the output, or if there is too much. */
 static bool drain(struct job_processes_finder *f)
 {
 	struct job_processes_command *c = &f->scontrol;
@@ -128,7 +128,7 @@ void scontrol_update(struct job_processes_finder *f, bool wait)
 	if (!done)
 		return;
 	scontrol_parse(f, c->out.buf);
-	f->reread = true; /* listed may be whom we thought strangers */
+	f->reread = true; /* it may list processes that we took for strangers */
 }
 
 void scontrol_close(struct job_processes_finder *f)

@@ -1,6 +1,6 @@
 /*
- * The table of processes; see job_processes_internal.h. Surprising: the first thread of a process
- * may have ended, which looks like a zombie, while others still run.
+ * The table of processes; see job_processes_internal.h. Surprising: a process whose first thread
+ * has ended looks like a zombie while its other threads still run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 #include "core/system/procparse.h"
 #include "jobs/discovery/job_processes_internal.h"
 
-#define STAT_FLAGS 9                /* field of the stat file */
 #define STAT_FLAG_KERNEL 0x00200000 /* PF_KTHREAD */
 
 int procs_read(const struct job_processes_finder *f, int pid, const char *file, size_t max,
@@ -51,7 +50,7 @@ bool procs_is_thread(const struct job_processes_finder *f, int pid)
 	       proc_parse_status(text.buf, text.len, "Tgid", &tgid) && tgid != (uint64_t)pid;
 }
 
-/* Owner and identity: of the directory on a live system, as recorded elsewhere. */
+/* Owner and inode: of the directory on a live system; the owner by status in a recorded tree. */
 static void look_owner(const struct job_processes_finder *f, int pid,
 		       struct job_processes_proc *ret)
 {
@@ -106,30 +105,11 @@ int procs_look(const struct job_processes_finder *f, int pid, struct job_process
 	return 0;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
-
-/* Place of the first process whose number is not below pid. */
-static size_t lower_bound(const struct job_processes_finder *f, int pid)
-{
-	size_t low = 0, high = f->proc_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->procs[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
+/* ---- the table ------------------------------------------------------------------------------ */
 
 struct job_processes_proc *procs_find(const struct job_processes_finder *f, int pid)
 {
-	size_t i = lower_bound(f, pid);
-
-	return i < f->proc_count && f->procs[i].pid == pid ? &f->procs[i] : NULL;
+	return process_table_find(&f->procs, pid);
 }
 
 void procs_fresh(struct job_processes_finder *f, struct job_processes_proc *p)
@@ -170,7 +150,7 @@ void procs_poll(struct job_processes_finder *f, struct job_processes_proc *p)
 	int fd = (int)syscall(SYS_pidfd_open, p->pid, 0u);
 	if (fd < 0) {
 		if (errno != ESRCH)
-			f->pidfds_max = f->pidfds; /* no such call, or no more descriptors */
+			f->pidfds_max = f->pidfds; /* no such system call, or no descriptors left */
 		return;
 	}
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)p->pid};
@@ -183,7 +163,7 @@ void procs_poll(struct job_processes_finder *f, struct job_processes_proc *p)
 	f->pidfds++;
 }
 
-/* What was just seen of a process that is in the table already. */
+/* Updates a process in the table with what was just read. */
 static void refresh(struct job_processes_finder *f, struct job_processes_proc *p,
 		    const struct job_processes_proc *seen)
 {
@@ -210,57 +190,29 @@ static void refresh(struct job_processes_finder *f, struct job_processes_proc *p
 		procs_fresh(f, p);
 }
 
-static int by_pid(const void *a, const void *b)
+void procs_take(struct job_processes_finder *f, const struct job_processes_proc *seen)
 {
-	return ((const struct job_processes_proc *)a)->pid -
-	       ((const struct job_processes_proc *)b)->pid;
-}
+	struct job_processes_proc *p = procs_find(f, seen->pid);
 
-/* New numbers are mostly the highest, so little is moved. */
-void procs_merge(struct job_processes_finder *f)
-{
-	size_t fresh = 0;
-
-	if (!f->batch_count)
+	if (p) {
+		refresh(f, p, seen);
 		return;
-	qsort(f->batch, f->batch_count, sizeof(*f->batch), by_pid);
-	for (size_t i = 0; i < f->batch_count; i++) {
-		struct job_processes_proc *known = procs_find(f, f->batch[i].pid);
-
-		if (known)
-			refresh(f, known, &f->batch[i]);
-		else if (!fresh || f->batch[fresh - 1].pid != f->batch[i].pid)
-			f->batch[fresh++] = f->batch[i];
 	}
-	f->batch_count = 0;
-	if (!fresh)
-		return;
-	while (f->proc_cap < f->proc_count + fresh) {
-		f->proc_cap = f->proc_cap ? f->proc_cap * 2 : 64;
-		f->procs = xreallocarray(f->procs, f->proc_cap, sizeof(*f->procs));
-	}
-	size_t from = f->proc_count, to = f->proc_count + fresh;
-	f->proc_count = to;
-	while (fresh) {
-		if (from && f->procs[from - 1].pid > f->batch[fresh - 1].pid) {
-			f->procs[--to] = f->procs[--from];
-		} else {
-			f->procs[--to] = f->batch[--fresh];
-			procs_fresh(f, &f->procs[to]);
-		}
-	}
+	p = process_table_put(&f->procs, seen->pid);
+	*p = *seen;
+	procs_fresh(f, p);
 }
 
 int procs_collect(struct job_processes_finder *f, int pid, bool numbered)
 {
-	if (f->proc_count + f->batch_count >= PROCS_MAX)
+	struct job_processes_proc seen;
+
+	if (f->procs.map.count >= PROCS_MAX)
 		return -ENOSPC;
-	GROW(f->batch, f->batch_count, f->batch_cap);
-	struct job_processes_proc *p = &f->batch[f->batch_count];
-	int r = procs_look(f, pid, p);
+	int r = procs_look(f, pid, &seen);
 	if (r == 0) {
-		p->maybe_thread = numbered;
-		f->batch_count++;
+		seen.maybe_thread = numbered;
+		procs_take(f, &seen);
 	}
 	return r;
 }
@@ -273,16 +225,14 @@ struct job_processes_proc *procs_add(struct job_processes_finder *f, int pid)
 		return p;
 	if (procs_collect(f, pid, false) < 0)
 		return NULL;
-	procs_merge(f);
 	p = procs_find(f, pid);
-	/* one that is a zombie, not yet another process */
+	/* a zombie is not a new process */
 	return p && p->verdict != VERDICT_ENDED ? p : NULL;
 }
 
-/* ---- what ended -------------------------------------------------------------------------------
- */
+/* ---- what ended ----------------------------------------------------------------------------- */
 
-/* Is it another process now, or none? */
+/* Ends a member that is gone, or whose pid is another process now. */
 static void check_alive(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	struct job_processes_proc now = {0};
@@ -296,12 +246,12 @@ static void check_alive(struct job_processes_finder *f, struct job_processes_pro
 void procs_reap(struct job_processes_finder *f)
 {
 	struct epoll_event events[64];
+	struct job_processes_proc *p;
 	int n = f->pidfds ? epoll_wait(f->epoll, events, ARRAY_SIZE(events), 0) : 0;
 
 	while (n > 0) {
 		for (int i = 0; i < n; i++) {
-			struct job_processes_proc *p = procs_find(f, (int)events[i].data.u64);
-
+			p = procs_find(f, (int)events[i].data.u64);
 			if (p)
 				procs_end(f, p);
 		}
@@ -309,23 +259,21 @@ void procs_reap(struct job_processes_finder *f)
 	}
 	if (!f->unpolled)
 		return;
-	for (size_t i = 0; i < f->proc_count; i++) {
-		struct job_processes_proc *p = &f->procs[i];
+	PROCESS_TABLE_EACH(&f->procs, p) {
 
 		if (p->verdict != VERDICT_MEMBER || p->pidfd >= 0)
 			continue;
-		/* a zombie is found within ten updates, one that is gone at once; groups do not
-		 * list those that are gone */
+		/* a process that is gone is found at once, a zombie within ten updates; groups do
+		 * not list processes that are gone */
 		if (!f->live || ((unsigned)p->pid + f->updates) % 10 == 0 ||
 		    (f->mode != MODE_GROUP && kill(p->pid, 0) < 0 && errno == ESRCH))
 			check_alive(f, p);
 	}
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end -------------------------------------------------------------------------- */
 
-/* Is /proc that of our own pid namespace, with a loadavg that no container manager has replaced? */
+/* Is /proc that of our own pid namespace, and its loadavg not replaced by a container engine? */
 static void find_shortcuts(struct job_processes_finder *f)
 {
 	struct stat proc, load;
@@ -355,14 +303,11 @@ int procs_open(struct job_processes_finder *f, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc", f->root);
 
+	f->procs.entry_size = sizeof(struct job_processes_proc);
 	f->procfd = f->loadavg = f->epoll = f->self = f->self_session = -1;
 	f->proc = opendir(path);
-	if (!f->proc) {
-		int r = -errno;
-
-		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-r));
-		return r;
-	}
+	if (!f->proc)
+		return strbuf_fail(why, -errno, "cannot read '%s': %s", path, strerror(errno));
 	f->procfd = dirfd(f->proc);
 	f->now_ns = clock_boottime_ns();
 	find_shortcuts(f);
@@ -371,17 +316,15 @@ int procs_open(struct job_processes_finder *f, struct strbuf *why)
 
 void procs_close(struct job_processes_finder *f)
 {
-	for (size_t i = 0; i < f->proc_count; i++)
-		if (f->procs[i].pidfd >= 0)
-			close(f->procs[i].pidfd);
-	if (f->epoll >= 0)
-		close(f->epoll);
-	if (f->loadavg >= 0)
-		close(f->loadavg);
+	struct job_processes_proc *p;
+
+	PROCESS_TABLE_EACH(&f->procs, p)
+		close_fd(&p->pidfd);
+	process_table_release(&f->procs);
+	close_fd(&f->epoll);
+	close_fd(&f->loadavg);
 	if (f->proc)
 		closedir(f->proc);
-	free(f->procs);
-	free(f->batch);
 	free(f->fresh);
 	free(f->again);
 	free(f->rankless);

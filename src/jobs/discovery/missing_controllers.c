@@ -1,4 +1,4 @@
-/* What jobs lack here that their site could switch on; see cgroup_jobs.h. */
+/* Controllers that jobs lack and that the site could enable; see cgroup_jobs.h. */
 #include <string.h>
 
 #include "jobs/discovery/cgroup_jobs_internal.h"
@@ -9,8 +9,17 @@ static const char *const controller_names[CGROUP_JOBS_MEMBERS] = {
 	[CGROUP_JOBS_PIDS] = "pids",       [CGROUP_JOBS_PERF] = "perf_event",
 };
 
-/* What would mend it, by manager and version. Where a manager has no such setting there is no row:
- * nobody is sent to look for one. */
+enum job_controller cgroup_jobs_controller(const char *name)
+{
+	unsigned c = 0;
+
+	while (c < CGROUP_JOBS_MEMBERS && strcmp(controller_names[c], name) != 0)
+		c++;
+	return c;
+}
+
+/* The setting that enables a controller, by manager and version. There is no row where a manager
+ * has no such setting. */
 static const struct {
 	const char *manager, *title;
 	int version; /* 0: either */
@@ -72,8 +81,8 @@ void cgroup_jobs_shortcomings(const struct cgroup_jobs *j, struct strbuf *out)
 	for (unsigned c = 0; c < CGROUP_JOBS_MEMBERS; c++)
 		if (!is_mounted(j, c) && lacking(j, NULL, 0, c))
 			strbuf_addf(out,
-				    "%s: no hierarchy of control groups has it: mount one, "
-				    "mount -t cgroup -o %s none DIRECTORY\n",
+				    "%s: the controller is not mounted: run "
+				    "'mount -t cgroup -o %s none DIRECTORY'\n",
 				    controller_names[c], controller_names[c]);
 	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++) {
 		const char *name = controller_names[remedies[i].controller];
@@ -85,20 +94,21 @@ void cgroup_jobs_shortcomings(const struct cgroup_jobs *j, struct strbuf *out)
 	}
 	if (j->unnamed)
 		strbuf_addf(out,
-			    "names: %zu %s a name that gives no job id: "
-			    "narrow the pattern\n",
+			    "names: %zu %s a name without a valid job id: "
+			    "use a narrower pattern\n",
 			    j->unnamed, plural(j->unnamed, "group has", "groups have"));
 	if (j->unopened)
 		strbuf_addf(out,
-			    "descriptors: groups could not be opened %zu %s: "
+			    "descriptors: opening a group failed %zu %s: "
 			    "raise LimitNOFILE of the service\n",
 			    j->unopened, plural(j->unopened, "time", "times"));
 	if (j->unwatched)
 		strbuf_addf(out,
-			    "inotify: %zu %s listed every second instead: "
+			    "inotify: %zu %s listed every second instead of watched: "
 			    "raise fs.inotify.max_user_watches and max_user_instances\n",
 			    j->unwatched, plural(j->unwatched, "directory is", "directories are"));
 	if (j->left_out)
-		strbuf_addf(out, "limits: more than %d jobs or %d directories: narrow the roots\n",
+		strbuf_addf(out,
+			    "limits: more than %d jobs or %d directories: use narrower roots\n",
 			    CGROUP_JOBS_ENTRIES_MAX, CGROUP_JOBS_DIRS_MAX);
 }

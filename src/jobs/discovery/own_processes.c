@@ -1,7 +1,7 @@
 /*
- * Ourselves and those like us, which are never of the job, and what environments tell. A monitor is
- * known by the names of programs on the command line, as srun, pbsdsh or mpirun that start one on
- * other hosts are not its ancestors there.
+ * Excludes this monitor and its peers from the job, and reads environments. A monitor is recognised
+ * by the program names in a command line, because srun, pbsdsh or mpirun that start one on other
+ * hosts are not its ancestors there.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 #define ANCESTORS_MAX 64
 
-/* Command names are cut at 15 characters by the kernel. */
+/* The kernel cuts command names at 15 characters. */
 static const struct {
 	const char *comm, *title;
-	bool remote; /* waits here for what runs elsewhere */
+	bool remote; /* waits here for processes on other hosts */
 } launchers[] = {
 	{"srun", "srun", true},
 	{"mpirun", "mpirun", false},
@@ -90,7 +90,7 @@ bool name_is_remote_launcher(const char *comm)
 	return false;
 }
 
-/* The nearest of our ancestors that is a launcher. Slurm's daemon also runs batch scripts. */
+/* The launcher of this name; NULL: none. Slurm's daemon also runs batch scripts. */
 static const char *title_of(const char *comm)
 {
 	if (!strcmp(comm, "slurmstepd") && !getenv("SLURM_STEP_ID"))
@@ -115,7 +115,7 @@ void self_find(struct job_processes_finder *f)
 		if (!f->launcher && title)
 			f->launcher = xstrdup(title);
 	}
-	/* those further up are hidden from us */
+	/* ancestors further up are hidden from us */
 	if (!f->launcher && f->live && p.ppid > 1 && getenv("SLURM_STEP_ID"))
 		f->launcher = xstrdup("srun");
 }
@@ -128,7 +128,7 @@ bool self_is_above(const struct job_processes_finder *f, int pid)
 	return false;
 }
 
-/* Is it a name under which a program does nothing but monitor? */
+/* Is it a name of a program that only monitors? */
 static bool is_monitor_name(const char *name)
 {
 	static const char *const names[] = {
@@ -143,7 +143,7 @@ static bool is_monitor_name(const char *name)
 	return false;
 }
 
-/* Is this word of a command line a monitor, given the word behind it? */
+/* Is this word of a command line a monitor, given the next word? */
 static bool names_monitor(const char *word, const char *next)
 {
 	const char *name = path_base(word);
@@ -164,7 +164,7 @@ bool self_is_monitor(const struct job_processes_finder *f, const struct job_proc
 		return false;
 	if (procs_read(f, p->pid, "cmdline", 65536, &text) < 0)
 		return false;
-	/* strbuf ends in NUL, so the last word does, whatever was cut off */
+	/* a strbuf ends with NUL, and so does the last word even if it was cut */
 	for (const char *w = text.buf, *end = w + text.len; w < end; w += strlen(w) + 1, words++) {
 		const char *next = w + strlen(w) + 1;
 
@@ -181,8 +181,7 @@ const char *job_processes_launcher(const struct job_processes *w)
 	return w->finder ? w->finder->launcher : NULL;
 }
 
-/* ---- environments ------------------------------------------------------------------------------
- */
+/* ---- environments --------------------------------------------------------------------------- */
 
 bool environ_find(const struct strbuf *text, const char *name, const char **ret, size_t *ret_size)
 {
@@ -207,7 +206,7 @@ bool environ_number(const struct strbuf *text, const char *name, int64_t *ret)
 
 int environ_rank(const struct strbuf *text)
 {
-	/* with mpirun in a job of Slurm, SLURM_PROCID is that of the launcher: last */
+	/* last SLURM_PROCID: with mpirun in a Slurm job it is that of the launcher */
 	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
 					    "SLURM_PROCID"};
 
@@ -220,7 +219,7 @@ int environ_rank(const struct strbuf *text)
 	return -1;
 }
 
-/* PBS has the server's name behind the number, which people leave out. */
+/* PBS appends the name of the server, which people leave out. */
 static bool same_job(const struct job_processes_finder *f, const char *id)
 {
 	size_t n = strlen(f->job);

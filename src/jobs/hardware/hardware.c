@@ -1,78 +1,62 @@
 /*
- * Description of a host; see hardware.h. Surprising: /proc/cpuinfo of a large machine takes long to
- * read (the kernel asks every CPU for its clock), so only its beginning is, unless /sys does not
- * tell how many CPUs there are.
+ * Description of a host; see hardware.h. Surprising: reading /proc/cpuinfo of a large machine takes
+ * long (the kernel asks every CPU for its frequency), so only its start is read, unless /sys does
+ * not show how many CPUs there are.
  */
-#include "jobs/hardware.h"
+#include "jobs/hardware/hardware.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/files/cached_file.h"
-#include "jobs/microarch.h"
+#include "jobs/hardware/microarch.h"
 
 #define CPUS_MAX 16384
 #define NODES_MAX 1024
 #define CACHES_MAX 64
 #define CPUINFO_START 65536
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
-static int by_version(const void *a, const void *b)
+static void put_text(struct value *dict, const char *key, const char *text)
 {
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-char **hardware_names(const char *dir, const char *prefix, size_t max)
-{
-	size_t count = 0, cap = 0;
-	char **names = NULL;
-	DIR *d = opendir(dir);
-
-	for (const struct dirent *e; d && count < max && (e = readdir(d));) {
-		if (e->d_name[0] == '.' || !str_prefix(e->d_name, prefix))
-			continue;
-		GROW(names, count, cap);
-		names[count++] = xstrdup(e->d_name);
-	}
-	if (d)
-		closedir(d);
-	if (count)
-		qsort(names, count, sizeof(*names), by_version);
-	GROW(names, count, cap);
-	names[count] = NULL;
-	return names;
-}
-
-void hardware_free_names(char ***names)
-{
-	for (char **p = *names; p && *p; p++)
-		free(*p);
-	free(*names);
-}
-
-void hardware_put_file(struct value *dict, const char *key, const char *dir, const char *file)
-{
-	_cleanup_free_ char *text = read_fact("%s/%s", dir, file);
-
-	if (text)
+	if (text && *text)
 		value_set(dict, key, value_str(text));
 }
 
-void hardware_put_number(struct value *dict, const char *key, const char *dir, const char *file,
-			 int64_t times)
+static void put_number(struct value *dict, const char *key, int64_t v)
 {
-	_cleanup_free_ char *text = read_fact("%s/%s", dir, file);
-	int64_t v;
-
-	if (text && parse_i64(text, &v) == 0 && v >= 0 && v <= INT64_MAX / times)
-		value_set(dict, key, value_int(v * times));
+	if (v >= 0)
+		value_set(dict, key, value_int(v));
 }
 
-/* A number from a file; false when there is none. */
+static void put_link(struct value *dict, const char *key, const char *path)
+{
+	char target[4096];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	target[n > 0 ? n : 0] = 0;
+	put_text(dict, key, path_base(target));
+}
+
+void hardware_put(struct value *dict, const char *dir, const struct hardware_property *rows)
+{
+	for (const struct hardware_property *p = rows; p->key; p++) {
+		_cleanup_free_ char *path = xasprintf("%s/%s", dir, p->file);
+		_cleanup_free_ char *text = p->kind == AS_LINK ? NULL : read_fact("%s", path);
+		int64_t v;
+
+		if (p->kind == AS_LINK)
+			put_link(dict, p->key, path);
+		else if (p->kind == AS_TEXT)
+			put_text(dict, p->key, text);
+		else if (text && parse_i64(text, &v) == 0 && v <= INT64_MAX / p->times)
+			put_number(dict, p->key, v * p->times);
+	}
+}
+
+/* A number from a file; false: there is none. */
 static bool file_number(const char *path, int64_t *ret)
 {
 	_cleanup_free_ char *text = read_fact("%s", path);
@@ -80,7 +64,7 @@ static bool file_number(const char *path, int64_t *ret)
 	return text && parse_i64(text, ret) == 0;
 }
 
-/* The first number of a list such as "0-3,8-11"; -1 when there is none. */
+/* The first number of a list such as "0-3,8-11"; -1: none. */
 static int64_t list_first(const char *list)
 {
 	char *end;
@@ -89,7 +73,7 @@ static int64_t list_first(const char *list)
 	return list && end > list && v >= 0 && v < CPUS_MAX ? v : -1;
 }
 
-/* How many numbers a list names. */
+/* How many numbers a list contains. */
 static int64_t list_count(const char *list)
 {
 	int64_t count = 0;
@@ -108,11 +92,9 @@ static int64_t list_count(const char *list)
 	return count <= CPUS_MAX ? count : 0;
 }
 
-/* ---- processor ---------------------------------------------------------------------------------
- */
+/* ---- processor ------------------------------------------------------------------------------ */
 
-/* The text behind "name : " at the start of a line; NULL when there is none. */
-static char *line_value(const char *text, const char *name)
+char *hardware_line(const char *text, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -131,61 +113,50 @@ static char *line_value(const char *text, const char *name)
 	return NULL;
 }
 
-/* A number of such a line, decimal or with 0x; -1 when there is none. */
+/* The same as a number, decimal or with 0x; -1: none. */
 static int line_number(const char *text, const char *name)
 {
-	_cleanup_free_ char *value = line_value(text, name);
+	_cleanup_free_ char *value = hardware_line(text, name);
 	char *end;
 	long v = value ? strtol(value, &end, 0) : -1;
 
 	return value && end > value && v >= 0 && v < 1 << 24 ? (int)v : -1;
 }
 
-static char *cpuinfo_start(const char *root)
+char *hardware_file_start(const char *root, const char *file, size_t max)
 {
-	_cleanup_free_ char *path = xasprintf("%s/proc/cpuinfo", root);
+	_cleanup_free_ char *path = xasprintf("%s%s", root, file);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	char *text = xcalloc(1, CPUINFO_START + 1);
+	char *text = xcalloc(1, max + 1);
 	size_t len = 0;
 
-	for (ssize_t n = 1; fd >= 0 && n > 0 && len<CPUINFO_START; len += n> 0 ? (size_t)n : 0)
-		n = read(fd, text + len, CPUINFO_START - len);
-	if (fd >= 0)
-		close(fd);
+	for (ssize_t n = 1; fd >= 0 && n > 0 && len<max; len += n> 0 ? (size_t)n : 0)
+		n = read(fd, text + len, max - len);
+	close_fd(&fd);
 	text[len] = 0;
 	return text;
 }
 
-static void put_text(struct value *dict, const char *key, const char *text)
-{
-	if (text && *text)
-		value_set(dict, key, value_str(text));
-}
-
-static void put_number(struct value *dict, const char *key, int64_t v)
-{
-	if (v >= 0)
-		value_set(dict, key, value_int(v));
-}
-
-/* Sockets, cores and threads by /sys; false when it does not tell. */
+/* Sockets, cores and threads from /sys; false: they are not there. */
 static bool add_topology(struct value *cpu, const char *root)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/sys/devices/system/cpu", root);
-	_cleanup_names_ char **names = hardware_names(dir, "cpu", CPUS_MAX);
+	_cleanup_name_list_ struct name_list l = {0};
 	int64_t sockets[NODES_MAX], cores = 0, threads = 0;
 	size_t socket_count = 0;
 
-	for (char **name = names; *name; name++) {
+	(void)name_list_read(&l, "cpu", "%s", dir);
+	for (size_t k = 0; k < l.count; k++) {
+		const char *name = l.names[k];
 		_cleanup_free_ char *at =
-			xasprintf("%s/%s/topology/physical_package_id", dir, *name);
-		int64_t socket, number = list_first(*name + 3);
+			xasprintf("%s/%s/topology/physical_package_id", dir, name);
+		int64_t socket, number = list_first(name + 3);
 		size_t i = 0;
 
-		if (number < 0 || (*name)[3 + strspn(*name + 3, "0123456789")])
+		if (number < 0 || name[3 + strspn(name + 3, "0123456789")])
 			continue;
 		_cleanup_free_ char *siblings =
-			read_fact("%s/%s/topology/thread_siblings_list", dir, *name);
+			read_fact("%s/%s/topology/thread_siblings_list", dir, name);
 		if (!siblings)
 			continue; /* it is offline */
 		threads++;
@@ -207,7 +178,7 @@ static bool add_topology(struct value *cpu, const char *root)
 	return true;
 }
 
-/* The same from the blocks of /proc/cpuinfo, one a CPU. */
+/* The same from the blocks of /proc/cpuinfo, one per CPU. */
 static void add_counts(struct value *cpu, const char *root)
 {
 	_cleanup_free_ char *text = read_once("%s/proc/cpuinfo", root);
@@ -233,17 +204,17 @@ static void add_counts(struct value *cpu, const char *root)
 		put_number(cpu, "threads", threads);
 }
 
-static void add_cpu(struct value *facts, const char *root, const char *machine)
+static void add_cpu(struct value *metadata, const char *root, const char *machine)
 {
-	_cleanup_free_ char *text = cpuinfo_start(root);
-	_cleanup_free_ char *vendor = line_value(text, "vendor_id");
-	_cleanup_free_ char *name = line_value(text, "model name");
-	_cleanup_free_ char *flags = line_value(text, "flags");
-	_cleanup_free_ char *features = line_value(text, "Features");
-	_cleanup_free_ char *power = line_value(text, "cpu");
-	_cleanup_free_ char *uarch = line_value(text, "uarch");
-	_cleanup_free_ char *isa = line_value(text, "isa");
-	_cleanup_free_ char *microcode = line_value(text, "microcode");
+	_cleanup_free_ char *text = hardware_file_start(root, "/proc/cpuinfo", CPUINFO_START);
+	_cleanup_free_ char *vendor = hardware_line(text, "vendor_id");
+	_cleanup_free_ char *name = hardware_line(text, "model name");
+	_cleanup_free_ char *flags = hardware_line(text, "flags");
+	_cleanup_free_ char *features = hardware_line(text, "Features");
+	_cleanup_free_ char *power = hardware_line(text, "cpu");
+	_cleanup_free_ char *uarch = hardware_line(text, "uarch");
+	_cleanup_free_ char *isa = hardware_line(text, "isa");
+	_cleanup_free_ char *microcode = hardware_line(text, "microcode");
 	struct processor p = {.vendor = vendor,
 			      .family = line_number(text, "cpu family"),
 			      .model = line_number(text, "model"),
@@ -270,19 +241,18 @@ static void add_cpu(struct value *facts, const char *root, const char *machine)
 	if (!add_topology(cpu, root))
 		add_counts(cpu, root);
 	_cleanup_free_ char *first = xasprintf("%s/sys/devices/system/cpu/cpu0/cpufreq", root);
-	hardware_put_number(cpu, "max_hz", first, "cpuinfo_max_freq", 1000);
+	HARDWARE_PUT(cpu, first, {"max_hz", "cpuinfo_max_freq", AS_NUMBER, 1000});
 	if (!machine && (vendor || p.implementer >= 0))
-		put_text(facts, "architecture", vendor ? "x86_64" : "aarch64");
+		put_text(metadata, "architecture", vendor ? "x86_64" : "aarch64");
 	if (flags && strstr(flags, "hypervisor"))
-		value_set(facts, "virtual", value_bool(true));
+		value_set(metadata, "virtual", value_bool(true));
 	if (value_pairs(cpu))
-		value_set(facts, "cpu", cpu);
+		value_set(metadata, "cpu", cpu);
 	else
 		value_free(cpu);
 }
 
-/* ---- caches, memory, nodes ---------------------------------------------------------------------
- */
+/* ---- caches, memory, nodes ------------------------------------------------------------------ */
 
 struct cache {
 	int64_t level, size, shared, count;
@@ -323,18 +293,20 @@ static void count_cache(struct cache *caches, size_t *count, const char *dir, in
 		caches[(*count)++] = c;
 }
 
-static void add_caches(struct value *facts, const char *root)
+static void add_caches(struct value *metadata, const char *root)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/sys/devices/system/cpu", root);
-	_cleanup_names_ char **names = hardware_names(dir, "cpu", CPUS_MAX);
+	_cleanup_name_list_ struct name_list l = {0};
 	struct cache caches[CACHES_MAX];
 	size_t count = 0;
 
-	for (char **name = names; *name; name++) {
-		int64_t number = list_first(*name + 3);
+	(void)name_list_read(&l, "cpu", "%s", dir);
+	for (size_t k = 0; k < l.count; k++) {
+		int64_t number = list_first(l.names[k] + 3);
 
 		for (int i = 0; number >= 0 && i < 16; i++) {
-			_cleanup_free_ char *at = xasprintf("%s/%s/cache/index%d", dir, *name, i);
+			_cleanup_free_ char *at =
+				xasprintf("%s/%s/cache/index%d", dir, l.names[k], i);
 
 			if (access(at, F_OK) < 0)
 				break;
@@ -356,10 +328,10 @@ static void add_caches(struct value *facts, const char *root)
 		put_number(c, "count", caches[i].count);
 		value_append(list, c);
 	}
-	value_set(facts, "caches", list);
+	value_set(metadata, "caches", list);
 }
 
-/* "MemTotal:  1234 kB" or "Node 0 MemTotal:  1234 kB"; -1 when there is none. */
+/* "MemTotal:  1234 kB" or "Node 0 MemTotal:  1234 kB"; -1: none. */
 static int64_t memory_bytes(const char *text)
 {
 	const char *p = text ? strstr(text, "MemTotal:") : NULL;
@@ -371,33 +343,33 @@ static int64_t memory_bytes(const char *text)
 	return kib > 0 && kib < INT64_MAX / 1024 && !strncmp(end, " kB", 3) ? kib * 1024 : -1;
 }
 
-static void add_memory(struct value *facts, const char *root)
+static void add_memory(struct value *metadata, const char *root)
 {
 	_cleanup_free_ char *meminfo = read_once("%s/proc/meminfo", root);
 	_cleanup_free_ char *dir = xasprintf("%s/sys/devices/system/node", root);
-	_cleanup_names_ char **names = hardware_names(dir, "node", NODES_MAX);
+	_cleanup_name_list_ struct name_list l = {0};
 	struct value *list = value_new(VALUE_LIST);
 
-	put_number(facts, "memory_bytes", memory_bytes(meminfo));
-	for (char **name = names; *name; name++) {
-		_cleanup_free_ char *at = xasprintf("%s/%s", dir, *name);
+	put_number(metadata, "memory_bytes", memory_bytes(meminfo));
+	(void)name_list_read(&l, "node", "%s", dir);
+	for (size_t i = 0; i < l.count && i < NODES_MAX; i++) {
+		_cleanup_free_ char *at = xasprintf("%s/%s", dir, l.names[i]);
 		_cleanup_free_ char *own = read_once("%s/meminfo", at);
 		struct value *node = value_new(VALUE_DICT);
 
-		put_number(node, "node", list_first(*name + 4));
-		hardware_put_file(node, "cpus", at, "cpulist");
+		put_number(node, "node", list_first(l.names[i] + 4));
+		HARDWARE_PUT(node, at, {"cpus", "cpulist", AS_TEXT, 0});
 		put_number(node, "memory_bytes", memory_bytes(own));
-		hardware_put_file(node, "distance", at, "distance");
+		HARDWARE_PUT(node, at, {"distance", "distance", AS_TEXT, 0});
 		value_append(list, node);
 	}
-	if (*names)
-		value_set(facts, "numa", list);
+	if (l.count)
+		value_set(metadata, "numa", list);
 	else
 		value_free(list);
 }
 
-/* ---- system -------------------------------------------------------------------------------------
- */
+/* ---- system --------------------------------------------------------------------------------- */
 
 /* NAME="value" of os-release. */
 static char *release_value(const char *text, const char *name)
@@ -416,7 +388,7 @@ static char *release_value(const char *text, const char *name)
 	return NULL;
 }
 
-static void add_system(struct value *facts, const char *root)
+static void add_system(struct value *metadata, const char *root)
 {
 	_cleanup_free_ char *etc = read_once("%s/etc/os-release", root);
 	_cleanup_free_ char *usr = read_once("%s/usr/lib/os-release", root);
@@ -426,30 +398,30 @@ static void add_system(struct value *facts, const char *root)
 	_cleanup_free_ char *hypervisor = read_fact("%s/sys/hypervisor/type", root);
 	struct value *machine = value_new(VALUE_DICT);
 
-	hardware_put_file(facts, "kernel", kernel, "osrelease");
-	put_text(facts, "os", os);
-	hardware_put_file(machine, "vendor", dmi, "sys_vendor");
-	hardware_put_file(machine, "product", dmi, "product_name");
+	HARDWARE_PUT(metadata, kernel, {"kernel", "osrelease", AS_TEXT, 0});
+	put_text(metadata, "os", os);
+	HARDWARE_PUT(machine, dmi, {"vendor", "sys_vendor", AS_TEXT, 0},
+		     {"product", "product_name", AS_TEXT, 0});
 	if (hypervisor) {
-		value_set(facts, "virtual", value_bool(true));
-		value_set(facts, "hypervisor", value_str(hypervisor));
+		value_set(metadata, "virtual", value_bool(true));
+		value_set(metadata, "hypervisor", value_str(hypervisor));
 	}
 	if (value_pairs(machine))
-		value_set(facts, "machine", machine);
+		value_set(metadata, "machine", machine);
 	else
 		value_free(machine);
 }
 
-struct value *hardware_facts(const char *root)
+struct value *hardware_metadata(const char *root)
 {
-	struct value *facts = value_new(VALUE_DICT);
+	struct value *metadata = value_new(VALUE_DICT);
 	_cleanup_free_ char *arch = read_fact("%s/proc/sys/kernel/arch", root);
 
-	put_text(facts, "architecture", arch);
-	add_cpu(facts, root, arch);
-	add_caches(facts, root);
-	add_memory(facts, root);
-	add_system(facts, root);
-	hardware_add_devices(facts, root);
-	return facts;
+	put_text(metadata, "architecture", arch);
+	add_cpu(metadata, root, arch);
+	add_caches(metadata, root);
+	add_memory(metadata, root);
+	add_system(metadata, root);
+	hardware_add_devices(metadata, root);
+	return metadata;
 }

@@ -1,22 +1,24 @@
 /*
- * Tables of processors; see microarch.h. Names that archspec does not have (yet) are written the
- * way it would. Kaby, Coffee and Comet Lake are skylake there, Tiger and Rocket Lake icelake,
- * Emerald and Granite Rapids sapphirerapids, Cooper Lake cascadelake, and Alder Lake and its
- * successors, without AVX-512, skylake: archspec goes by instructions.
+ * Tables of processors; see microarch.h. Names that archspec does not have (yet) follow its style.
+ * archspec goes by instruction sets: Kaby, Coffee and Comet Lake are skylake, Tiger and Rocket Lake
+ * icelake, Emerald and Granite Rapids sapphirerapids, Cooper Lake cascadelake, and Alder Lake and
+ * its successors, which lack AVX-512, skylake.
  */
-#include "jobs/microarch.h"
+#include "jobs/hardware/microarch.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/util.h"
 
-/* Rows of one vendor and family; the first that fits counts. A flag tells steppings apart. */
+/* The first row that matches counts. A flag distinguishes steppings. */
 struct x86_row {
 	const char *vendor;
-	int family, from, to; /* models */
-	const char *flag;     /* must be there; NULL: any */
+	int family;
+	const char *flag; /* required; NULL: none */
 	const char *name;
+	const char *models; /* "22-23 29" */
 };
 
 #define INTEL "GenuineIntel"
@@ -24,73 +26,39 @@ struct x86_row {
 #define HYGON "HygonGenuine"
 
 static const struct x86_row x86_rows[] = {
-	{INTEL, 6, 15, 15, NULL, "core2"},
-	{INTEL, 6, 22, 23, NULL, "core2"},
-	{INTEL, 6, 29, 29, NULL, "core2"},
-	{INTEL, 6, 26, 26, NULL, "nehalem"},
-	{INTEL, 6, 30, 31, NULL, "nehalem"},
-	{INTEL, 6, 46, 46, NULL, "nehalem"},
-	{INTEL, 6, 37, 37, NULL, "westmere"},
-	{INTEL, 6, 44, 44, NULL, "westmere"},
-	{INTEL, 6, 47, 47, NULL, "westmere"},
-	{INTEL, 6, 42, 42, NULL, "sandybridge"},
-	{INTEL, 6, 45, 45, NULL, "sandybridge"},
-	{INTEL, 6, 58, 58, NULL, "ivybridge"},
-	{INTEL, 6, 62, 62, NULL, "ivybridge"},
-	{INTEL, 6, 60, 60, NULL, "haswell"},
-	{INTEL, 6, 63, 63, NULL, "haswell"},
-	{INTEL, 6, 69, 70, NULL, "haswell"},
-	{INTEL, 6, 61, 61, NULL, "broadwell"},
-	{INTEL, 6, 71, 71, NULL, "broadwell"},
-	{INTEL, 6, 79, 79, NULL, "broadwell"},
-	{INTEL, 6, 86, 86, NULL, "broadwell"},
-	{INTEL, 6, 78, 78, NULL, "skylake"},
-	{INTEL, 6, 94, 94, NULL, "skylake"},
-	{INTEL, 6, 142, 142, NULL, "skylake"},
-	{INTEL, 6, 158, 158, NULL, "skylake"},
-	{INTEL, 6, 165, 166, NULL, "skylake"},
-	{INTEL, 6, 151, 151, NULL, "skylake"},
-	{INTEL, 6, 154, 154, NULL, "skylake"},
-	{INTEL, 6, 170, 170, NULL, "skylake"},
-	{INTEL, 6, 172, 172, NULL, "skylake"},
-	{INTEL, 6, 175, 175, NULL, "skylake"},
-	{INTEL, 6, 183, 183, NULL, "skylake"},
-	{INTEL, 6, 186, 186, NULL, "skylake"},
-	{INTEL, 6, 189, 191, NULL, "skylake"},
-	{INTEL, 6, 197, 198, NULL, "skylake"},
-	{INTEL, 6, 85, 85, "avx512_vnni", "cascadelake"},
-	{INTEL, 6, 85, 85, NULL, "skylake_avx512"},
-	{INTEL, 6, 87, 87, NULL, "mic_knl"},
-	{INTEL, 6, 133, 133, NULL, "mic_knl"},
-	{INTEL, 6, 102, 102, NULL, "cannonlake"},
-	{INTEL, 6, 106, 106, NULL, "icelake"},
-	{INTEL, 6, 108, 108, NULL, "icelake"},
-	{INTEL, 6, 125, 126, NULL, "icelake"},
-	{INTEL, 6, 140, 141, NULL, "icelake"},
-	{INTEL, 6, 157, 157, NULL, "icelake"},
-	{INTEL, 6, 167, 167, NULL, "icelake"},
-	{INTEL, 6, 143, 143, NULL, "sapphirerapids"},
-	{INTEL, 6, 207, 207, NULL, "sapphirerapids"},
-	{INTEL, 6, 173, 174, NULL, "sapphirerapids"},
-	{AMD, 16, 0, 255, NULL, "k10"},
-	{AMD, 18, 0, 255, NULL, "k10"},
-	{AMD, 21, 2, 2, NULL, "piledriver"},
-	{AMD, 21, 0, 15, NULL, "bulldozer"},
-	{AMD, 21, 16, 31, NULL, "piledriver"},
-	{AMD, 21, 48, 63, NULL, "steamroller"},
-	{AMD, 21, 96, 127, NULL, "excavator"},
-	{AMD, 23, 0, 47, NULL, "zen"},
-	{AMD, 23, 48, 255, NULL, "zen2"},
-	{HYGON, 24, 0, 255, NULL, "zen"},
-	{AMD, 25, 0, 15, NULL, "zen3"},
-	{AMD, 25, 16, 31, NULL, "zen4"},
-	{AMD, 25, 32, 95, NULL, "zen3"},
-	{AMD, 25, 96, 127, NULL, "zen4"},
-	{AMD, 25, 160, 175, NULL, "zen4"},
-	{AMD, 26, 0, 255, NULL, "zen5"},
+	{INTEL, 6, NULL, "core2", "15 22-23 29"},
+	{INTEL, 6, NULL, "nehalem", "26 30-31 46"},
+	{INTEL, 6, NULL, "westmere", "37 44 47"},
+	{INTEL, 6, NULL, "sandybridge", "42 45"},
+	{INTEL, 6, NULL, "ivybridge", "58 62"},
+	{INTEL, 6, NULL, "haswell", "60 63 69-70"},
+	{INTEL, 6, NULL, "broadwell", "61 71 79 86"},
+	{INTEL, 6, NULL, "skylake",
+	 "78 94 142 158 165-166 151 154 170 172 175 183 186 189-191 197-198"},
+	{INTEL, 6, "avx512_vnni", "cascadelake", "85"},
+	{INTEL, 6, NULL, "skylake_avx512", "85"},
+	{INTEL, 6, NULL, "mic_knl", "87 133"},
+	{INTEL, 6, NULL, "cannonlake", "102"},
+	{INTEL, 6, NULL, "icelake", "106 108 125-126 140-141 157 167"},
+	{INTEL, 6, NULL, "sapphirerapids", "143 207 173-174"},
+	{AMD, 16, NULL, "k10", "0-255"},
+	{AMD, 18, NULL, "k10", "0-255"},
+	{AMD, 21, NULL, "piledriver", "2"},
+	{AMD, 21, NULL, "bulldozer", "0-15"},
+	{AMD, 21, NULL, "piledriver", "16-31"},
+	{AMD, 21, NULL, "steamroller", "48-63"},
+	{AMD, 21, NULL, "excavator", "96-127"},
+	{AMD, 23, NULL, "zen", "0-47"},
+	{AMD, 23, NULL, "zen2", "48-255"},
+	{HYGON, 24, NULL, "zen", "0-255"},
+	{AMD, 25, NULL, "zen3", "0-15"},
+	{AMD, 25, NULL, "zen4", "16-31"},
+	{AMD, 25, NULL, "zen3", "32-95"},
+	{AMD, 25, NULL, "zen4", "96-127 160-175"},
+	{AMD, 26, NULL, "zen5", "0-255"},
 };
 
-/* By an instruction that came with it, the newest first, where the model is not known. */
+/* For unknown models: by an instruction set extension, the newest first. */
 static const struct {
 	const char *vendor, *flag, *name;
 } by_flag[] = {
@@ -194,13 +162,24 @@ const char *microarch_level(const struct processor *p)
 	return has_all(p, v4) ? "x86_64_v4" : "x86_64_v3";
 }
 
+static bool has_model(const char *models, int model)
+{
+	for (char *p = (char *)models; *p; p += *p == ' ') {
+		long from = strtol(p, &p, 10), to = *p == '-' ? strtol(p + 1, &p, 10) : from;
+
+		if (model >= from && model <= to)
+			return true;
+	}
+	return false;
+}
+
 static const char *x86_name(const struct processor *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(x86_rows); i++) {
 		const struct x86_row *r = &x86_rows[i];
 
 		if (!strcmp(r->vendor, p->vendor) && r->family == p->family &&
-		    p->model >= r->from && p->model <= r->to && (!r->flag || has_flag(p, r->flag)))
+		    has_model(r->models, p->model) && (!r->flag || has_flag(p, r->flag)))
 			return r->name;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(by_flag); i++)

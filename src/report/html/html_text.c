@@ -5,7 +5,7 @@
 
 #include "core/text/text.h"
 
-/* Marks that change the direction of what follows, or that nobody sees. */
+/* Marks that change the direction of text, or are invisible. */
 static unsigned hidden(const char *s, size_t n)
 {
 	unsigned c = 0;
@@ -77,6 +77,15 @@ void html_str(struct strbuf *out, const char *s)
 		html_text(out, s, strlen(s));
 }
 
+void html_between(struct strbuf *out, const char *before, const char *s, size_t max,
+		  const char *after)
+{
+	strbuf_addstr(out, before);
+	if (s)
+		html_cut(out, s, strlen(s), max);
+	strbuf_addstr(out, after);
+}
+
 void html_cut(struct strbuf *out, const char *s, size_t n, size_t max)
 {
 	size_t shown = n;
@@ -107,7 +116,7 @@ void html_sentence(struct strbuf *out, const char *s)
 		if (*s != '`')
 			break;
 		s++;
-		if (!code && !strchr(s, '`')) /* one alone is itself */
+		if (!code && !strchr(s, '`')) /* a single one is text */
 			strbuf_addch(out, '`');
 		else
 			strbuf_addstr(out, (code = !code) ? "<code>" : "</code>");

@@ -1,9 +1,6 @@
-/*
- * Text on its way into a page. Bytes of users are shown, never obeyed: markup is escaped, control
- * characters, invalid bytes and marks that turn the direction of writing are named.
- */
-#ifndef PL_REPORT_HTML_HTML_TEXT_H
-#define PL_REPORT_HTML_HTML_TEXT_H
+/* Text for a page. Texts of users are shown, never interpreted: markup is escaped; control
+ * characters, invalid bytes and marks that change the direction of text are written as codes. */
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -13,10 +10,10 @@ void html_text(struct strbuf *out, const char *s, size_t n);
 void html_str(struct strbuf *out, const char *s);
 /* At most about max bytes, then how many were left out. */
 void html_cut(struct strbuf *out, const char *s, size_t n, size_t max);
-/* A sentence of ours about a job: what is between backticks is code, and it
- * begins with a capital. */
+/* The same of a text that ends in NUL, or NULL for none, between two pieces of HTML. */
+void html_between(struct strbuf *out, const char *before, const char *s, size_t max,
+		  const char *after);
+/* A sentence about a job: begins with a capital, text between backticks is code. */
 void html_sentence(struct strbuf *out, const char *s);
 /* JSON for a script element: nothing in it ends the element or opens a comment. */
 void html_json(struct strbuf *out, const char *json, size_t n);
-
-#endif

@@ -1,14 +1,13 @@
 /*
- * The report as one page that needs nothing else: its style, its scripts and its data are in it,
- * and its policy lets the browser run these scripts only and load nothing. Tables and charts are
- * written here, so that the page can be read without scripts; these add zooming, values under the
- * pointer, sorting and searching.
+ * The report as one self-contained page: style, scripts and data are inside, and its content
+ * security policy allows these scripts only and no network. Tables and charts are written here, so
+ * that the page can be read without scripts; scripts add zooming, values under the pointer, sorting
+ * and searching.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "core/text/text.h"
-#include "plot/unit_scale.h"
 #include "report/html/html_text.h"
 #include "report/html/report_html.h"
 #include "report/report_json.h"
@@ -50,7 +49,7 @@ static const unsigned char tree_hash[] = {
 #include "tree.js.sha256.h"
 };
 
-/* What the page's policy allows, by its hash. */
+/* The content security policy allows a part by its hash. */
 struct part {
 	const char *text;
 	const unsigned char *hash;
@@ -66,72 +65,44 @@ static const struct part scripts[] = {
 	{tree_script, tree_hash},
 };
 
-/* In the order in which they are read. */
+/* In the order of the page. */
 static const struct section {
 	const char *id, *title;
-	void (*write)(struct page *p);
+	page_section *write;
+	const char *old; /* the id of version 0.1, to which others may link; NULL: the same */
 } sections[] = {
-	{"verdict", "Verdict", page_verdict},
-	{"figures", "Key figures", page_figures},
-	{"books", "Books", page_accounting},
-	{"curves", "Curves", page_curves},
-	{"concurrency", "Concurrency", page_concurrency},
-	{"tree", "Process tree", page_flame},
-	{"processes", "Processes over time", page_gantt},
-	{"operations", "Operations", page_operations},
-	{"executables", "Executables", page_executables},
-	{"hosts", "Hosts", page_hosts},
-	{"ranks", "Ranks", page_ranks},
-	{"gpu", "GPUs", page_gpu},
-	{"energy", "Energy", page_energy},
-	{"hardware", "Hardware", page_hardware},
-	{"metadata", "Tags and metadata", page_metadata},
-	{"unmeasured", "Not measured, and why", page_unmeasured},
-	{"about", "How this was made", page_about},
+	{"verdict", "Verdict", page_verdict, NULL},
+	{"figures", "Key figures", page_figures, NULL},
+	{"accounting", "Accounting", page_accounting, "books"},
+	{"series", "Series", page_series, "curves"},
+	{"concurrency", "Concurrency", page_concurrency, NULL},
+	{"tree", "Process tree", page_flame, NULL},
+	{"processes", "Processes over time", page_gantt, NULL},
+	{"operations", "Operations", page_operations, NULL},
+	{"executables", "Executables", page_executables, NULL},
+	{"hosts", "Hosts", page_hosts, NULL},
+	{"ranks", "Ranks", page_ranks, NULL},
+	{"gpu", "GPUs", page_gpu, NULL},
+	{"energy", "Energy", page_energy, NULL},
+	{"hardware", "Hardware", page_hardware, NULL},
+	{"metadata", "Tags and metadata", page_metadata, NULL},
+	{"unmeasured", "Not measured, and why", page_unmeasured, NULL},
+	{"about", "How this was made", page_about, NULL},
 };
 
 /* ---- small pieces --------------------------------------------------------------------------- */
 
-static void dash(struct page *p)
-{
-	strbuf_addstr(&p->out, "\u2013");
-}
-
-void page_us(struct page *p, int64_t us)
-{
-	if (us == UNKNOWN)
-		dash(p);
-	else
-		add_us(&p->out, us, true);
-}
-
-void page_kib(struct page *p, int64_t kib)
-{
-	if (kib == UNKNOWN)
-		dash(p);
-	else
-		add_kib(&p->out, kib, true);
-}
-
-void page_bytes(struct page *p, int64_t bytes)
-{
-	if (bytes == UNKNOWN)
-		dash(p);
-	else
-		text_add_bytes(&p->out, (double)bytes);
-}
-
-void page_count(struct page *p, int64_t v)
+void page_number(struct page *p, void (*add)(struct strbuf *, int64_t, bool), int64_t v)
 {
 	if (v == UNKNOWN)
-		dash(p);
+		strbuf_addstr(&p->out, "\u2013");
 	else
-		add_count(&p->out, v, true);
+		add(&p->out, v, true);
 }
 
 void page_real(struct page *p, const char *unit, double v)
 {
-	scale_add_value(&p->out, unit, v);
+	unit_add_value(&p->out, v, unit);
 }
 
 void page_note(struct page *p, const char *sentence)
@@ -146,7 +117,7 @@ void page_note(struct page *p, const char *sentence)
 
 static void span_add(struct page *p, int64_t a, int64_t b)
 {
-	if (a < EARLIEST || b > LATEST || b < a) /* not known, or of a damaged record */
+	if (a < EARLIEST || b > LATEST || b < a) /* unknown, or of a damaged record */
 		return;
 	p->begin = a < p->begin ? a : p->begin;
 	p->end = b > p->end ? b : p->end;
@@ -158,17 +129,15 @@ static void find_span(struct page *p)
 
 	p->begin = INT64_MAX;
 	p->end = INT64_MIN;
-	if (r->show.list.count) {
-		span_add(p, r->show.list.rows[0].start, r->show.list.rows[0].start);
-		span_add(p, r->show.list.rows[0].end, r->show.list.rows[0].end);
-	}
+	span_add(p, r->show.list.rows[0].start, r->show.list.rows[0].start);
+	span_add(p, r->show.list.rows[0].end, r->show.list.rows[0].end);
 	if (r->timeline.count)
 		span_add(p, r->timeline.steps[0].time,
 			 r->timeline.steps[r->timeline.count - 1].time);
 	for (size_t i = 0; i < r->bar_count; i++)
 		span_add(p, r->bars[i].start, r->bars[i].end);
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct curve *c = &r->curves[i].points;
+	for (size_t i = 0; i < r->series_count; i++) {
+		const struct points *c = &r->series[i].points;
 
 		if (c->count)
 			span_add(p, c->points[0].time, c->points[c->count - 1].time);
@@ -215,8 +184,6 @@ static void add_title(struct page *p)
 	const struct joblist *l = &p->r->show.list;
 
 	strbuf_addstr(&p->out, "Job ");
-	if (!l->count)
-		return;
 	const char *name = joblist_text(l, l->rows[0].jobname);
 	const char *id = joblist_text(l, l->rows[0].jobid);
 	if (id)
@@ -256,7 +223,7 @@ static void add_hosts_line(struct page *p, const struct job_row *j)
 
 	if (!j->hosts.count)
 		return;
-	strbuf_addstr(&p->out, " on ");
+	strbuf_addf(&p->out, "%shost%s ", j->user ? ", " : "", plural(j->hosts.count, "", "s"));
 	for (uint32_t i = 0; i < j->hosts.count && i < 8; i++) {
 		const struct job_entry *h = &l->entries[j->hosts.first + i];
 
@@ -266,7 +233,7 @@ static void add_hosts_line(struct page *p, const struct job_row *j)
 	}
 	if (j->hosts.count > 8) {
 		strbuf_addstr(&p->out, " and ");
-		page_count(p, j->hosts.count - 8);
+		page_number(p, add_count, j->hosts.count - 8);
 		strbuf_addstr(&p->out, " more hosts");
 	}
 }
@@ -278,62 +245,50 @@ static void add_times_line(struct page *p, const struct job_row *j)
 
 	if (j->start == UNKNOWN)
 		return;
-	add_local_time(&start, j->start);
+	text_add_local_time(&start, j->start);
 	strbuf_addstr(&p->out, start.buf);
 	if (j->end != UNKNOWN)
-		add_local_time(&end, j->end);
+		text_add_local_time(&end, j->end);
 	if (end.len) {
 		bool same = start.len > 11 && end.len > 11 && !memcmp(start.buf, end.buf, 11);
 
 		strbuf_addf(&p->out, " to %s", end.buf + (same ? 11 : 0));
 	}
-	add_iso_time(&iso, j->start); /* ends in the offset */
+	text_add_time(&iso, j->start, false); /* ends in the offset */
 	if (iso.len > 6)
 		strbuf_addf(&p->out, " (UTC%s)", iso.buf + iso.len - 6);
 }
 
-/* What was run, and as which job of the batch system. */
-static void add_facts_line(struct page *p)
+/* The command, and the job of the batch system. */
+static void add_metadata_line(struct page *p)
 {
-	const struct jobfacts *f = &p->r->show.facts;
+	const struct job_details *f = &p->r->show.metadata;
 
-	if (f->command) {
-		strbuf_addstr(&p->out, "<p class=\"command\"><code><bdi>");
-		html_cut(&p->out, f->command, strlen(f->command), 400);
-		strbuf_addstr(&p->out, "</bdi></code></p>");
-	}
-	if (f->batch) {
-		strbuf_addstr(&p->out, "<p class=\"dim\"><bdi>");
-		html_cut(&p->out, f->batch, strlen(f->batch), 200);
-		strbuf_addstr(&p->out, "</bdi></p>");
-	}
+	if (f->command)
+		html_between(&p->out, "<p class=\"command\"><code><bdi>", f->command, 400,
+			     "</bdi></code></p>");
+	if (f->batch)
+		html_between(&p->out, "<p class=\"dim\"><bdi>", f->batch, 200, "</bdi></p>");
 	if (f->cut_off)
 		strbuf_addf(&p->out, "<p>Cut off: %s.</p>", f->cut_off);
 }
 
 static void add_header(struct page *p)
 {
-	const struct joblist *l = &p->r->show.list;
+	const struct job_row *j = &p->r->show.list.rows[0];
+	const char *user = joblist_text(&p->r->show.list, j->user);
 
 	strbuf_addstr(&p->out, "<header id=\"top\"><h1><bdi>");
 	add_title(p);
 	strbuf_addstr(&p->out, "</bdi></h1><p class=\"dim\">");
-	if (l->count) {
-		const struct job_row *j = &l->rows[0];
-		const char *user = joblist_text(l, j->user);
-
-		if (user) {
-			strbuf_addstr(&p->out, "of <bdi>");
-			html_cut(&p->out, user, strlen(user), 64);
-			strbuf_addstr(&p->out, "</bdi>");
-		}
-		add_hosts_line(p, j);
-		if (j->start != UNKNOWN)
-			strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
-		add_times_line(p, j);
-	}
+	if (user)
+		html_between(&p->out, "user <bdi>", user, 64, "</bdi>");
+	add_hosts_line(p, j);
+	if (j->start != UNKNOWN)
+		strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
+	add_times_line(p, j);
 	strbuf_addstr(&p->out, "</p>");
-	add_facts_line(p);
+	add_metadata_line(p);
 	strbuf_addstr(&p->out, "</header>\n");
 }
 
@@ -350,6 +305,8 @@ static void add_contents(struct page *p, struct strbuf *texts)
 			continue;
 		strbuf_addf(&p->out, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id,
 			    sections[i].title);
+		if (sections[i].old)
+			strbuf_addf(&p->out, "<a id=\"%s\"></a>\n", sections[i].old);
 		strbuf_add(&p->out, texts[i].buf, texts[i].len);
 		strbuf_addstr(&p->out, "\n</section>\n");
 	}
@@ -358,7 +315,7 @@ static void add_contents(struct page *p, struct strbuf *texts)
 
 static void add_data(struct page *p)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	report_json_some(p->r, &j, page_has_bands);
 	strbuf_addf(&p->out,

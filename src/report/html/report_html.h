@@ -1,68 +1,39 @@
-/* Parts of the page that report_html() writes; each adds a section's content, or nothing. */
-#ifndef PL_REPORT_HTML_REPORT_HTML_H
-#define PL_REPORT_HTML_REPORT_HTML_H
+/* Shared by the files that write the page. */
+#pragma once
 
 #include "report/report.h"
 
-/* Executables that have a colour of their own, those with the most CPU time; all others share the
- * next number. */
+/* The executables with the most CPU time have colours of their own, all others share the next. */
 #define PAGE_COLORS 8
 
 struct page {
 	const struct report *r;
 	struct strbuf out;
-	int64_t begin, end; /* us; what all time axes show; equal: there is no time */
+	int64_t begin, end; /* us, of all time axes; equal: no time is known */
 	uint8_t *colors;    /* by number in report.names */
-	bool own_names;     /* names of values are ours, and written for people */
+	bool own_names;     /* names of values are ours: "memory_bytes" is shown as "memory" */
 };
 
-/* Numbers that are not known are a dash. */
-void page_us(struct page *p, int64_t us);
-void page_kib(struct page *p, int64_t kib);
-void page_bytes(struct page *p, int64_t bytes);
-void page_count(struct page *p, int64_t v);
+/* Unknown numbers are a dash. */
+void page_number(struct page *p, void (*add)(struct strbuf *, int64_t, bool), int64_t v);
 void page_real(struct page *p, const char *unit, double v);
-/* A paragraph that says why there is nothing. */
+/* A paragraph that says why a section is empty. */
 void page_note(struct page *p, const char *sentence);
 
-/* ---- report_html_text.c --------------------------------------------------------------------- */
-void page_verdict(struct page *p);
-void page_figures(struct page *p);
-void page_accounting(struct page *p);
-void page_energy(struct page *p);
-void page_unmeasured(struct page *p);
-void page_about(struct page *p);
+/* Each adds the content of a section, or nothing. */
+typedef void page_section(struct page *p);
+page_section page_verdict, page_figures, page_accounting, page_energy, page_unmeasured, page_about;
+page_section page_hardware, page_metadata; /* report_html_values.c */
+page_section page_operations, page_executables, page_hosts, page_ranks;
+page_section page_series, page_gpu, page_concurrency, page_flame, page_gantt;
 
-/* ---- report_html_values.c ------------------------------------------------------------------- */
-void page_hardware(struct page *p);
-void page_metadata(struct page *p);
+/* Has the chart of a series so few lines that their extremes are drawn, too? */
+bool page_has_bands(const struct report *r, size_t series);
 
-/* ---- report_html_tables.c ------------------------------------------------------------------- */
-void page_operations(struct page *p);
-void page_executables(struct page *p);
-void page_hosts(struct page *p);
-void page_ranks(struct page *p);
-
-/* ---- report_html_series.c ------------------------------------------------------------------- */
-void page_curves(struct page *p);
-void page_gpu(struct page *p);
-void page_concurrency(struct page *p);
-/* Whether the chart of a curve has so few lines that their extremes are drawn, too. */
-bool page_has_bands(const struct report *r, size_t curve);
-
-/* ---- report_html_axis.c --------------------------------------------------------------------- */
+/* ---- report_html_chart.c -------------------------------------------------------------------- */
 /* Where a time is on the axis, from 0 to 1. */
 double page_place(const struct page *p, int64_t time);
-/* Labels of the time axis below a chart, at most so many, and its grid as a path in a box of 1000
- * by height. */
+/* Labels of the time axis below a chart, at most so many. */
 void page_time_labels(struct page *p, int most);
-void page_time_grid(struct page *p, int most, int height);
 /* Offsets of local time from UTC over the axis: "seconds[,us of the change,seconds]". */
 void page_zone(struct page *p);
-
-/* ---- report_html_tree.c --------------------------------------------------------------------- */
-void page_flame(struct page *p);
-/* ---- report_html_gantt.c -------------------------------------------------------------------- */
-void page_gantt(struct page *p);
-
-#endif

@@ -79,7 +79,7 @@ static void add_labels(struct page *p, unsigned height)
 		html_cut(&p->out, name, strlen(name), 60);
 		if (b->processes > 1) {
 			strbuf_addstr(&p->out, " \u00d7");
-			page_count(p, b->processes);
+			page_number(p, add_count, b->processes);
 		}
 		strbuf_addstr(&p->out, "</text></svg>");
 	}
@@ -117,11 +117,11 @@ void page_gantt(struct page *p)
 	if (!r->bar_count || p->end <= p->begin)
 		return;
 	strbuf_addstr(&p->out,
-		      "<p class=\"dim\">A bar is a process, or several short ones of the same "
-		      "program put together; below a process are those that it started.");
+		      "<p class=\"dim\">A bar is a process, or several short processes of the same "
+		      "program. Child processes are below their parent.");
 	if (r->bars_left_out) {
-		strbuf_addstr(&p->out, " In no bar: ");
-		page_count(p, (int64_t)r->bars_left_out);
+		strbuf_addstr(&p->out, " Not shown: ");
+		page_number(p, add_count, (int64_t)r->bars_left_out);
 		strbuf_addstr(&p->out, " processes.");
 	}
 	strbuf_addf(&p->out,

@@ -1,7 +1,5 @@
-/*
- * Tables of groups of processes. Cells carry their raw value for sorting; bars beside the numbers
- * compare the rows.
- */
+/* Tables of groups of processes. Cells have their raw value for sorting; bars compare the rows. */
+#include <stddef.h>
 #include <string.h>
 
 #include "report/html/html_text.h"
@@ -21,48 +19,39 @@ enum column {
 	COLUMN_END,
 };
 
+typedef void add_value(struct strbuf *out, int64_t v, bool human);
+
 static const struct {
 	const char *title, *help;
 	bool bar;
+	size_t figure; /* of struct report_group */
+	add_value *add;
 } columns[COLUMN_END] = {
-	[NAME] = {"", NULL, false},
-	[HOST] = {"host", NULL, false},
-	[IMAGES] = {"images", "programs executed, and forks without exec", false},
-	[FAILED] = {"failed", "processes that ended with an error or by a signal", false},
-	[CPU] = {"CPU time", NULL, true},
-	[WALL] = {"wall time", "during which at least one of them ran", false},
-	[DURATION] = {"sum of durations", NULL, false},
-	[RSS] = {"largest RSS", "resident memory of the largest process", true},
-	[READ] = {"read", "by system calls, from caches too", true},
-	[WRITTEN] = {"written", "by system calls, into caches too", true},
+#define FIGURE(name) offsetof(struct report_group, name)
+	[NAME] = {"", NULL, false, 0, NULL},
+	[HOST] = {"host", NULL, false, 0, NULL},
+	[IMAGES] = {"images", "programs executed, and forks without exec", false, FIGURE(images),
+		    add_count},
+	[FAILED] = {"failed", "processes that ended with an error or by a signal", false,
+		    FIGURE(failed), add_count},
+	[CPU] = {"CPU time", NULL, true, FIGURE(cpu), add_us},
+	[WALL] = {"wall time", "time during which at least one of them ran", false, FIGURE(wall),
+		  add_us},
+	[DURATION] = {"sum of durations", NULL, false, FIGURE(duration), add_us},
+	[RSS] = {"largest RSS", "resident memory of the largest process", true, FIGURE(rssmax),
+		 add_kib},
+	[READ] = {"read", "by system calls, including caches", true, FIGURE(read), add_bytes},
+	[WRITTEN] = {"written", "by system calls, including caches", true, FIGURE(written),
+		     add_bytes},
+#undef FIGURE
 };
 
-static int64_t number(const struct report_group *g, enum column c)
+static int64_t number(const struct report_group *g, int c)
 {
-	switch (c) {
-	case IMAGES:
-		return g->images;
-	case FAILED:
-		return g->failed;
-	case CPU:
-		return g->cpu;
-	case WALL:
-		return g->wall;
-	case DURATION:
-		return g->duration;
-	case RSS:
-		return g->rssmax;
-	case READ:
-		return g->read;
-	case WRITTEN:
-		return g->written;
-	default:
-		return UNKNOWN;
-	}
+	return *(const int64_t *)((const char *)g + columns[c].figure);
 }
 
-static void add_number_cell(struct page *p, const struct report_group *g, enum column c,
-			    int64_t largest)
+static void add_number_cell(struct page *p, const struct report_group *g, int c, int64_t largest)
 {
 	int64_t v = number(g, c);
 
@@ -72,14 +61,7 @@ static void add_number_cell(struct page *p, const struct report_group *g, enum c
 	}
 	strbuf_addf(&p->out, "<td class=\"n%s\" data-v=\"%lld\">", c == FAILED && v ? " bad" : "",
 		    (long long)v);
-	if (c == IMAGES || c == FAILED)
-		page_count(p, v);
-	else if (c == RSS)
-		page_kib(p, v);
-	else if (c == READ || c == WRITTEN)
-		page_bytes(p, v);
-	else
-		page_us(p, v);
+	columns[c].add(&p->out, v, true);
 	if (columns[c].bar && largest > 0)
 		strbuf_addf(&p->out,
 			    "<svg class=\"bar\"><rect width=\"%.1f%%\" height=\"4\"/></svg>",
@@ -113,14 +95,11 @@ static void add_rows(struct page *p, const struct report_groups *g, const bool *
 		else
 			strbuf_addstr(&p->out, "<i>none</i>");
 		strbuf_addstr(&p->out, "</td>");
-		if (has[HOST]) {
-			strbuf_addstr(&p->out, "<td class=\"t\">");
-			html_str(&p->out, row->host);
-			strbuf_addstr(&p->out, "</td>");
-		}
+		if (has[HOST])
+			html_between(&p->out, "<td class=\"t\">", row->host, SIZE_MAX, "</td>");
 		for (int c = IMAGES; c < COLUMN_END; c++)
 			if (has[c])
-				add_number_cell(p, row, (enum column)c, largest[c]);
+				add_number_cell(p, row, c, largest[c]);
 		strbuf_addstr(&p->out, "</tr>\n");
 	}
 }
@@ -131,10 +110,10 @@ static void add_table(struct page *p, const char *id, const char *first,
 	bool has[COLUMN_END] = {[NAME] = true};
 	int64_t largest[COLUMN_END] = {0};
 
-	for (size_t i = 0; i < g->count; i++) { /* columns without any value are left out */
+	for (size_t i = 0; i < g->count; i++) { /* columns without values are left out */
 		has[HOST] = has[HOST] || g->list[i].host;
 		for (int c = IMAGES; c < COLUMN_END; c++) {
-			int64_t v = number(&g->list[i], (enum column)c);
+			int64_t v = number(&g->list[i], c);
 
 			has[c] = has[c] || (v != UNKNOWN && (c != FAILED || v > 0));
 			largest[c] = v > largest[c] ? v : largest[c];
@@ -147,7 +126,7 @@ static void add_table(struct page *p, const char *id, const char *first,
 	strbuf_addstr(&p->out, "</tbody></table></div>");
 	if (g->left_out) {
 		strbuf_addstr(&p->out, "<p class=\"dim\">");
-		page_count(p, (int64_t)g->left_out);
+		page_number(p, add_count, (int64_t)g->left_out);
 		strbuf_addstr(&p->out, " more with less CPU time are not listed.</p>");
 	}
 }
@@ -158,7 +137,7 @@ void page_operations(struct page *p)
 		add_table(p, "operations", "operation", &p->r->operations);
 	else if (p->r->has_records)
 		page_note(p, "No process of this job had tags, so there are no operations. Set "
-			     "<code>PLIMSOLL_TAGS=\"op:name\"</code> in the job's script.");
+			     "<code>PLIMSOLL_TAGS=\"op:name\"</code> in the job script.");
 }
 
 void page_executables(struct page *p)

@@ -1,26 +1,14 @@
-/* The sections of the page that are mostly words: verdict, key figures, books, energy, gaps. */
+/* The sections of the page that are mostly text: verdict, key figures, accounting, energy, gaps. */
 #include <math.h>
 #include <string.h>
 
 #include "core/text/text.h"
-#include "plot/unit_scale.h"
 #include "report/html/html_text.h"
 #include "report/html/report_html.h"
 
 static const struct job_row *row_of(const struct page *p)
 {
-	static const struct job_row none = {.submit = UNKNOWN,
-					    .start = UNKNOWN,
-					    .end = UNKNOWN,
-					    .duration = UNKNOWN,
-					    .cpu = UNKNOWN,
-					    .exitcode = UNKNOWN,
-					    .processes = UNKNOWN,
-					    .num_threads = UNKNOWN,
-					    .peak_procs = UNKNOWN,
-					    .peak_threads = UNKNOWN};
-
-	return p->r->show.list.count ? &p->r->show.list.rows[0] : &none;
+	return &p->r->show.list.rows[0];
 }
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
@@ -37,11 +25,11 @@ void page_verdict(struct page *p)
 
 	if (p->r->running)
 		page_note(p,
-			  "This job is still running: everything here is as of the last record.");
+			  "This job is still running: the report shows it as of the last record.");
 	if (!f->count) {
 		strbuf_addstr(&p->out,
-			      "<p class=\"finding ok\"><b>Nothing stands out.</b> No finding "
-			      "follows from what was measured.</p>");
+			      "<p class=\"finding ok\"><b>Nothing stands out</b> in what was "
+			      "measured.</p>");
 		return;
 	}
 	strbuf_addstr(&p->out, "<ol class=\"findings\">");
@@ -58,7 +46,7 @@ void page_verdict(struct page *p)
 		html_sentence(&p->out, q->evidence);
 		strbuf_addstr(&p->out, "</p>");
 		if (q->advice && *q->advice) {
-			strbuf_addstr(&p->out, "<p class=\"advice\"><b>Change:</b> ");
+			strbuf_addstr(&p->out, "<p class=\"advice\"><b>What to do:</b> ");
 			html_sentence(&p->out, q->advice);
 			strbuf_addstr(&p->out, "</p>");
 		}
@@ -90,7 +78,7 @@ static void figure_time(struct page *p, const struct job_row *j)
 	if (j->duration == UNKNOWN)
 		return;
 	begin_figure(p, "Duration");
-	page_us(p, j->duration);
+	page_number(p, add_us, j->duration);
 	if (j->submit != UNKNOWN && j->start != UNKNOWN && j->start > j->submit) {
 		strbuf_addstr(&below, "after waiting ");
 		add_us(&below, j->start - j->submit, true);
@@ -98,11 +86,11 @@ static void figure_time(struct page *p, const struct job_row *j)
 	end_figure(p, &below);
 }
 
-/* Whom a figure leaves out. */
+/* How many processes a figure does not include. */
 static void add_unseen(const struct page *p, struct strbuf *below)
 {
 	if (p->r->unseen)
-		strbuf_addf(below, "%sof %lld %s it is not known", below->len ? "; " : "",
+		strbuf_addf(below, "%sunknown for %lld %s", below->len ? "; " : "",
 			    (long long)p->r->unseen, plural(p->r->unseen, "process", "processes"));
 }
 
@@ -112,10 +100,10 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	const struct job_sum *user = jobshow_sum(&p->r->show, "usertime"),
 			     *system = jobshow_sum(&p->r->show, "systemtime");
 
-	if (j->cpu == UNKNOWN || (j->cpu == 0 && !p->r->has_records)) /* nobody counted it */
+	if (j->cpu == UNKNOWN || (j->cpu == 0 && !p->r->has_records)) /* not measured */
 		return;
 	begin_figure(p, "CPU time");
-	page_us(p, j->cpu);
+	page_number(p, add_us, j->cpu);
 	if (user && system) {
 		add_us(&below, user->sum, true);
 		strbuf_addstr(&below, " user, ");
@@ -131,7 +119,7 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	strbuf_addf(&p->out, "%.3g", joblist_busy(j, cpu));
 	strbuf_reset(&below);
 	if (p->r->cores != UNKNOWN && isfinite(p->r->cpu_share)) {
-		strbuf_addf(&below, "%.3g%% of %lld %s", p->r->cpu_share * 100,
+		strbuf_addf(&below, "%.3g %% of %lld %s", p->r->cpu_share * 100,
 			    (long long)p->r->cores, plural(p->r->cores, "core", "cores"));
 	}
 	end_figure(p, &below);
@@ -144,7 +132,7 @@ static void figure_processes(struct page *p, const struct job_row *j)
 	if (j->processes == UNKNOWN || j->processes <= 0)
 		return;
 	begin_figure(p, "Processes");
-	page_count(p, j->processes);
+	page_number(p, add_count, j->processes);
 	if (!j->sampled && j->images != j->processes) {
 		add_count(&below, j->images, true);
 		strbuf_addstr(&below, " images; ");
@@ -169,7 +157,7 @@ static void figure_memory(struct page *p)
 	if (!rss)
 		return;
 	begin_figure(p, "Largest process");
-	page_kib(p, rss->max);
+	page_number(p, add_kib, rss->max);
 	strbuf_addstr(&below, "resident memory");
 	add_unseen(p, &below);
 	if (p->r->memory_limit != UNKNOWN) {
@@ -187,19 +175,19 @@ static void figure_job_memory(struct page *p)
 
 	if (isnan(all.most))
 		return;
-	strbuf_addstr(&below, "all processes at one time");
+	strbuf_addstr(&below, "all processes together");
 	if (all.missed)
-		strbuf_addstr(&below, "; the peak was between two samples");
+		strbuf_addstr(&below, "; samples missed the peak");
 	else if (!(all.most <= all.least))
 		strbuf_addstr(&below, "; shared pages counted in each process");
 	else
 		strbuf_addstr(&below, "; shared pages counted once");
 	if (!all.missed && all.most > all.least) {
 		strbuf_addstr(&below, ", at least ");
-		scale_add_value(&below, all.unit, all.least);
+		unit_add_value(&below, all.least, all.unit);
 		strbuf_addstr(&below, " when counted once");
 	}
-	begin_figure(p, all.missed ? "Memory when sampled" : "Memory at most");
+	begin_figure(p, all.missed ? "Memory when sampled" : "Peak memory");
 	page_real(p, all.unit, all.least > all.most && !all.missed ? all.least : all.most);
 	end_figure(p, &below);
 }
@@ -212,7 +200,7 @@ static void figure_io(struct page *p, const char *name, const char *least, const
 	if (bytes == UNKNOWN)
 		return;
 	begin_figure(p, p->r->show.io_unknown ? least : name);
-	page_bytes(p, bytes);
+	page_number(p, add_bytes, bytes);
 	jobshow_add_io_unknown(below, &p->r->show);
 	end_figure(p, below);
 }
@@ -278,14 +266,14 @@ void page_figures(struct page *p)
 
 		begin_figure(p, "Energy");
 		page_real(p, "J", p->r->joules);
-		scale_add_value(&below, "Wh", p->r->joules / 3600);
+		unit_add_value(&below, p->r->joules / 3600, "Wh");
 		end_figure(p, &below);
 	}
 	figure_exit(p, j);
 	strbuf_addstr(&p->out, "</dl>");
 }
 
-/* ---- the books ------------------------------------------------------------------------------ */
+/* ---- accounting ----------------------------------------------------------------------------- */
 
 void page_accounting(struct page *p)
 {
@@ -297,38 +285,38 @@ void page_accounting(struct page *p)
 		share = share > 100 ? 100 : share < 0 ? 0 : share;
 		strbuf_addf(
 			&p->out,
-			"<svg class=\"books\" role=\"img\" aria-label=\"share of CPU time that "
-			"is itemised\"><rect class=\"rest\" width=\"100%%\" height=\"14\"/>"
-			"<rect class=\"part\" width=\"%.3f%%\" height=\"14\"/></svg><p><b>%.5g%% "
-			"of the CPU time is itemised</b>: ",
+			"<svg class=\"accounting\" role=\"img\" aria-label=\"accounted share of CPU "
+			"time\"><rect class=\"rest\" width=\"100%%\" height=\"14\"/>"
+			"<rect class=\"part\" width=\"%.3f%%\" height=\"14\"/></svg><p><b>Accounted "
+			"%.5g %% of CPU time</b>: ",
 			share, share);
-		page_us(p, r->cpu_itemised);
+		page_number(p, add_us, r->cpu_itemised);
 		strbuf_addstr(&p->out, " of ");
-		page_us(p, r->cpu_total);
-		strbuf_addstr(&p->out, " in processes that are known");
+		page_number(p, add_us, r->cpu_total);
+		strbuf_addstr(&p->out, " belong to known processes");
 		if (r->cpu_residue != UNKNOWN) {
-			strbuf_addstr(&p->out, "; residue ");
-			page_us(p, r->cpu_residue);
+			strbuf_addstr(&p->out, ", ");
+			page_number(p, add_us, r->cpu_residue);
+			strbuf_addstr(&p->out, " are missing");
 		}
 		strbuf_addstr(&p->out, ".</p>");
 	} else if (r->cpu_itemised != UNKNOWN) {
 		strbuf_addstr(&p->out, "<p>");
-		page_us(p, r->cpu_itemised);
-		strbuf_addstr(&p->out,
-			      " of CPU time are itemised in processes that are known. There "
-			      "is no account of the whole job to hold against it, so the "
-			      "residue is not known.</p>");
+		page_number(p, add_us, r->cpu_itemised);
+		strbuf_addstr(
+			&p->out,
+			" of CPU time belong to known processes. The total of the job was not "
+			"measured, so it is unknown how much is missing.</p>");
 	} else {
-		page_note(p, "Nothing was itemised by process, so there are no books to close.");
+		page_note(
+			p,
+			"No CPU time was recorded by process, so there is nothing to account for.");
 	}
 	if (!r->show.warning_count)
 		return;
 	strbuf_addstr(&p->out, "<ul class=\"warnings\">");
-	for (size_t i = 0; i < r->show.warning_count && i < 50; i++) {
-		strbuf_addstr(&p->out, "<li>");
-		html_cut(&p->out, r->show.warnings[i], strlen(r->show.warnings[i]), 500);
-		strbuf_addstr(&p->out, "</li>");
-	}
+	for (size_t i = 0; i < r->show.warning_count && i < 50; i++)
+		html_between(&p->out, "<li>", r->show.warnings[i], 500, "</li>");
 	if (r->show.warning_count > 50)
 		strbuf_addf(&p->out, "<li>and %zu more</li>", r->show.warning_count - 50);
 	strbuf_addstr(&p->out, "</ul>");
@@ -363,9 +351,8 @@ void page_energy(struct page *p)
 		"<th scope=\"col\" class=\"n\">Wh</th>%s</tr></thead><tbody>",
 		isfinite(r->co2_g_per_kwh) ? "<th scope=\"col\" class=\"n\">CO\u2082</th>" : "");
 	for (size_t i = 0; i < r->energy_count && i < REPORT_GROUPS_MAX; i++) {
-		strbuf_addstr(&p->out, "<tr><td class=\"t\">");
-		html_str(&p->out, r->energy[i].host);
-		strbuf_addstr(&p->out, "</td><td class=\"t\">");
+		html_between(&p->out, "<tr><td class=\"t\">", r->energy[i].host, SIZE_MAX,
+			     "</td><td class=\"t\">");
 		html_str(&p->out, r->energy[i].domain);
 		strbuf_addstr(&p->out, "</td>");
 		add_energy_cells(p, r->energy[i].joules);
@@ -380,17 +367,15 @@ void page_energy(struct page *p)
 	strbuf_addstr(&p->out, "</table></div>");
 	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT;
 	report_add_energy_unknown(r, &without);
-	if (without.len) {
-		strbuf_addstr(&p->out, "<p class=\"dim\">The energy is ");
-		html_str(&p->out, without.buf);
-		strbuf_addstr(&p->out, ".</p>");
-	}
+	if (without.len)
+		html_between(&p->out, "<p class=\"dim\">Energy ", without.buf, SIZE_MAX, ".</p>");
 	if (isfinite(r->co2_g_per_kwh))
-		strbuf_addf(&p->out, "<p class=\"dim\">CO\u2082 with %.4g g a kWh, as given.</p>",
+		strbuf_addf(&p->out,
+			    "<p class=\"dim\">CO\u2082 at %.4g g per kWh, as configured.</p>",
 			    r->co2_g_per_kwh);
 }
 
-/* ---- what is not known, and where this is from ---------------------------------------------- */
+/* ---- what was not measured, and where the page comes from ----------------------------------- */
 
 void page_unmeasured(struct page *p)
 {
@@ -413,10 +398,7 @@ void page_unmeasured(struct page *p)
 			html_str(&p->out, a->host);
 		else
 			strbuf_addstr(&p->out, "<i>several</i>");
-		strbuf_addstr(&p->out, "</td><td class=\"w\">");
-		html_cut(&p->out, a->reason ? a->reason : "", a->reason ? strlen(a->reason) : 0,
-			 500);
-		strbuf_addstr(&p->out, "</td></tr>");
+		html_between(&p->out, "</td><td class=\"w\">", a->reason, 500, "</td></tr>");
 	}
 	strbuf_addstr(&p->out, "</tbody></table></div>");
 	if (r->absence_count > REPORT_GROUPS_MAX)
@@ -430,20 +412,17 @@ void page_about(struct page *p)
 	const struct job_row *j = row_of(p);
 
 	strbuf_addstr(&p->out, "<p>Written by plimsoll " PL_VERSION);
-	if (l->count && j->format) {
+	if (j->format) {
 		strbuf_addstr(&p->out, " from ");
 		html_str(&p->out, joblist_text(l, j->format));
 	}
-	if (l->count && j->source) {
+	if (j->source) {
 		const char *source = joblist_text(l, j->source);
 
-		strbuf_addstr(&p->out, " in <bdi>");
-		html_cut(&p->out, source, strlen(source), 300);
-		strbuf_addstr(&p->out, "</bdi>");
+		html_between(&p->out, " in <bdi>", source, 300, "</bdi>");
 	}
 	strbuf_addstr(&p->out,
-		      ". Times are local to the machine that wrote this page. The page needs no "
-		      "network; all that it shows is in it as JSON, too, in the element "
-		      "<code>report-data</code>: the same as <code>plimsoll report --format "
-		      "json</code> writes.</p>");
+		      ". Times are in the time zone of the machine that wrote this page. The page "
+		      "needs no network. Its data are in the element <code>report-data</code>, as "
+		      "<code>plimsoll report --format json</code> writes them.</p>");
 }

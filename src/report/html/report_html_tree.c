@@ -1,7 +1,7 @@
 /*
- * The process tree as an icicle: a box a node, as wide as its share, its children below it. What is
- * drawn here is by CPU time and needs no script; positions are in percent, so that it fits any
- * width and text stays text.
+ * The process tree as an icicle: one box per node, as wide as its share of CPU time, children
+ * below. It needs no script; positions are in percent, so that it fits any width and text is not
+ * stretched.
  */
 #include <string.h>
 
@@ -26,8 +26,8 @@ static double own_value(const struct flame_node *n, bool by_wall)
 	return v > 0 ? (double)v : 0;
 }
 
-/* A node is at least as wide as all below it: what runs at the same time as its parent may last
- * longer than that. Parents are before their children. */
+/* A node is at least as wide as its children together, which may run longer than it. Parents come
+ * before children. */
 static double add_up(const struct report *r, struct layout *l)
 {
 	double all = 0;
@@ -65,14 +65,12 @@ static void place(const struct report *r, struct layout *l, double all)
 
 static void add_title(struct page *p, const struct flame_node *n)
 {
-	strbuf_addstr(&p->out, "<title>");
-	html_cut(&p->out, p->r->names[n->name], strlen(p->r->names[n->name]), 200);
-	strbuf_addstr(&p->out, ": ");
-	page_count(p, n->processes);
+	html_between(&p->out, "<title>", p->r->names[n->name], 200, ": ");
+	page_number(p, add_count, n->processes);
 	strbuf_addstr(&p->out, plural(n->processes, " process, CPU ", " processes, CPU "));
-	page_us(p, n->cpu);
+	page_number(p, add_us, n->cpu);
 	strbuf_addstr(&p->out, ", largest ");
-	page_kib(p, n->rssmax);
+	page_number(p, add_kib, n->rssmax);
 	strbuf_addstr(&p->out, "</title>");
 }
 
@@ -96,7 +94,7 @@ static void add_box(struct page *p, const struct layout *l, size_t i)
 	html_cut(&p->out, name, strlen(name), 60);
 	if (n->processes > 1) {
 		strbuf_addstr(&p->out, " \u00d7");
-		page_count(p, n->processes);
+		page_number(p, add_count, n->processes);
 	}
 	strbuf_addstr(&p->out, "</text>");
 	add_title(p, n);
@@ -113,7 +111,7 @@ void page_flame(struct page *p)
 	if (!r->flame_count) {
 		if (!r->has_records)
 			page_note(p, "There are no records of processes. Run the job under "
-				     "<code>plimsoll run</code> to have its process tree.");
+				     "<code>plimsoll run</code> to get its process tree.");
 		return;
 	}
 	l.width = width;
@@ -124,10 +122,11 @@ void page_flame(struct page *p)
 		all = add_up(r, &l);
 	}
 	place(r, &l, all);
-	strbuf_addf(&p->out,
-		    "<p class=\"dim\">Each box is one or more processes of the same program below "
-		    "the same parent; its width is %s, children are below it.</p>",
-		    l.by_wall ? "how long they ran" : "the CPU time of it and all below");
+	strbuf_addf(
+		&p->out,
+		"<p class=\"dim\">Each box is one or more processes of the same program with the "
+		"same parent. Its width is %s; children are below.</p>",
+		l.by_wall ? "its duration" : "its CPU time including children");
 	strbuf_addf(&p->out,
 		    "<div id=\"flame\" class=\"flame\"><svg class=\"boxes\" height=\"%u\" "
 		    "role=\"img\" aria-label=\"process tree\">",

@@ -1,6 +1,6 @@
 /*
- * Hardware and metadata: whatever JSON holds, as nested lists of names and values. Hosts with the
- * same hardware are described once. How much is shown is bounded; the JSON of the page has it all.
+ * Hardware and metadata: any JSON as nested lists of names and values. Hosts with the same hardware
+ * are described once. Sizes are limited; the JSON of the page is complete.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void add_name(struct page *p, const struct value *key)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	value_to_text(key, &text);
-	if (p->own_names) { /* "memory_bytes" has its unit behind the number */
+	if (p->own_names) { /* "memory_bytes" is "memory", with the unit behind the number */
 		if (str_suffix(text.buf, "_bytes"))
 			strbuf_cut(&text, text.len - strlen("_bytes"));
 		else if (str_suffix(text.buf, "_kib"))
@@ -138,7 +138,7 @@ static void add_value(struct page *p, const struct value *key, const struct valu
 	}
 }
 
-/* NULL where there is none, or no object. */
+/* NULL: none, or not an object. */
 static struct value *parse(const char *json)
 {
 	struct value *v = NULL;
@@ -156,7 +156,7 @@ static struct value *parse(const char *json)
 
 static char *as_json(const struct value *v)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(v, &j, NULL);
 	return strbuf_take(&j.out);
@@ -235,7 +235,7 @@ static void add_entry(struct page *p, const char *text, size_t n, bool json, siz
 		html_cut(&p->out, text, n, TEXT_MAX);
 }
 
-/* json: values are JSON, as those of annotations are. */
+/* json: the values are JSON, as in annotations. */
 static void add_entries(struct page *p, const char *title, const struct job_entries *e, bool json,
 			size_t begin)
 {
@@ -266,12 +266,8 @@ void page_metadata(struct page *p)
 	_cleanup_value_ struct value *all = parse(p->r->metadata);
 	size_t begin = p->out.len;
 
-	if (p->r->show.list.count) {
-		const struct job_row *j = &p->r->show.list.rows[0];
-
-		add_entries(p, "Tags", &j->tags, false, begin);
-		add_entries(p, "Annotations", &j->annotations, true, begin);
-	}
+	add_entries(p, "Tags", &p->r->show.list.rows[0].tags, false, begin);
+	add_entries(p, "Annotations", &p->r->show.list.rows[0].annotations, true, begin);
 	if (!all || !value_pairs(all))
 		return;
 	strbuf_addstr(&p->out, "<details><summary>All metadata</summary>");

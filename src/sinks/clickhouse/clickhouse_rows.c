@@ -1,6 +1,6 @@
 /*
- * Rows for ClickHouse as it keeps them itself, column by column, so that a server has little to do
- * with them: one table for each source, one column for each metric.
+ * Rows in ClickHouse's native format, column by column, which is cheap for the server: one table
+ * for each source, one column for each metric.
  */
 #include <ctype.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/text/text.h"
+#include "core/varint.h"
 #include "sinks/clickhouse/sink_clickhouse.h"
 #include "transport/known_names.h"
 
 #define TABLES_MAX 512  /* beside those of our own sources */
 #define COLUMNS_MAX 512 /* of a table, beside those of our own metrics */
-#define ROW_BYTES 64    /* of a row beside its values and texts, about */
-#define FILE_MAX 160    /* of a name in the name of a file, beside what a server adds */
+#define ROW_BYTES 64    /* of a row without its values and texts, about */
+#define FILE_MAX 160    /* of a name in a file name, without what the server adds */
 
 const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END] = {
 	[FIXED_TIME] = {"time", "DateTime"},   [FIXED_TIME_US] = {"time_us", "Int64"},
@@ -23,23 +23,15 @@ const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END] = {
 	[FIXED_ENTITY] = {"entity", "String"}, [FIXED_JOB] = {"job", "String"},
 };
 
-/* ---- columns ----------------------------------------------------------------------------------
- */
-
-static void add_varint(struct strbuf *out, uint64_t v)
-{
-	for (; v >= 128; v >>= 7)
-		strbuf_addch(out, (char)(v | 128));
-	strbuf_addch(out, (char)v);
-}
+/* ---- columns -------------------------------------------------------------------------------- */
 
 static void add_string(struct strbuf *out, const char *s, size_t n)
 {
-	add_varint(out, n);
+	strbuf_add_varint(out, n);
 	strbuf_add(out, s, n);
 }
 
-/* Values that a column has none of, up to this many rows. */
+/* Fills a column with nulls up to this many rows. */
 static void fill_up(struct clickhouse_column *c, size_t rows)
 {
 	static const char none[8];
@@ -98,9 +90,8 @@ void clickhouse_retype(struct clickhouse_column *column, size_t rows, bool real)
 }
 
 /*
- * Servers make names of files of names, with anything but letters, digits and _ as %XX. A table
- * with a column whose files cannot be made takes nothing any more: a name that is too long is cut,
- * and told from others by a hash.
+ * Servers use names of columns as file names, with %XX for anything but letters, digits and _. A
+ * table takes no rows any more if a file name is too long: long names are cut and get a hash.
  */
 static void fit_file(struct strbuf *name)
 {
@@ -118,7 +109,7 @@ static void fit_file(struct strbuf *name)
 	strbuf_addf(name, "_%016llx", (unsigned long long)hash);
 }
 
-/* A name that needs no more than quotes, and is none of ours. */
+/* A name that needs only quotes, and differs from the fixed columns. */
 static char *column_name(const char *metric)
 {
 	struct strbuf name = STRBUF_INIT;
@@ -134,8 +125,8 @@ static char *column_name(const char *metric)
 	return strbuf_take(&name);
 }
 
-/* The place of a metric among the columns, which most often is the one given; -1: there are too
- * many. A metric of ours has the type that we give it, whoever sends it first. */
+/* The column of a metric, which usually is the likely one; -1: too many columns. A known metric
+ * always has its own type, whoever sends it first. */
 static int column_of(struct clickhouse_table *t, const char *host, const struct sample_metric *m,
 		     size_t likely)
 {
@@ -158,8 +149,7 @@ static int column_of(struct clickhouse_table *t, const char *host, const struct 
 	return (int)t->column_count++;
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 static struct clickhouse_table *table_of(struct clickhouse *c, const char *host, const char *source)
 {
@@ -172,45 +162,38 @@ static struct clickhouse_table *table_of(struct clickhouse *c, const char *host,
 		if (!strcmp(c->tables[i].name, name.buf))
 			return &c->tables[i];
 	if (!c->names.max)
-		c->names = (struct quota){.what = "clickhouse: names of tables",
-					  .max = TABLES_MAX,
-					  .each = TABLES_MAX / 4};
+		c->names = (struct quota)QUOTA("clickhouse: names of tables", TABLES_MAX);
 	if (!known_source(source) && !quota_take(&c->names, host))
 		return NULL;
 	GROW(c->tables, c->table_count, c->table_cap);
 	struct clickhouse_table *t = &c->tables[c->table_count++];
 	*t = (struct clickhouse_table){.name = strbuf_take(&name),
 				       .source = xstrdup(source),
-				       .names = {.what = "clickhouse: names of columns",
-						 .max = COLUMNS_MAX,
-						 .each = COLUMNS_MAX / 4}};
+				       .names = QUOTA("clickhouse: names of columns", COLUMNS_MAX)};
 	for (size_t i = 0; i < FIXED_END; i++)
 		t->fixed[i] = (struct strbuf)STRBUF_INIT;
 	return t;
 }
 
 static void add_fixed(struct clickhouse_table *t, const struct sample_file *f,
-		      const struct entity *e)
+		      const struct sink_row *r)
 {
 	int64_t us = f->time_us, s = us / 1000000;
 	uint32_t time = s < 0 ? 0 : s > UINT32_MAX ? UINT32_MAX : (uint32_t)s;
-	const char *kind = entity_kind_name(e->kind), *job = "";
-	size_t n = 0;
+	const char *kind = entity_kind_name(r->entity->kind);
 
 	strbuf_add(&t->fixed[FIXED_TIME], &time, sizeof(time));
 	strbuf_add(&t->fixed[FIXED_TIME_US], &us, sizeof(us));
 	add_string(&t->fixed[FIXED_HOST], f->head.host, strlen(f->head.host));
 	add_string(&t->fixed[FIXED_KIND], kind, strlen(kind));
-	add_string(&t->fixed[FIXED_ENTITY], e->name, strlen(e->name));
-	(void)sink_job_of(e, &job, &n);
-	add_string(&t->fixed[FIXED_JOB], job, n);
+	add_string(&t->fixed[FIXED_ENTITY], r->entity->name, strlen(r->entity->name));
+	add_string(&t->fixed[FIXED_JOB], r->job ? r->job : "", r->job_size);
 }
 
-/* True when all of it was taken. */
+/* False: part of it was left out. */
 static bool add_reading(struct clickhouse *c, const struct sample_file *f)
 {
 	const struct sample_file_source *s = &f->sources[f->source];
-	const struct sample_set *set = &f->reading;
 	struct clickhouse_table *t = table_of(c, f->head.host, s->name);
 	int places[SAMPLE_METRICS_MAX] = {0};
 	bool all = t != NULL;
@@ -219,29 +202,29 @@ static bool add_reading(struct clickhouse *c, const struct sample_file *f)
 		places[m] = column_of(t, f->head.host, &s->metrics[m], m);
 		all = all && places[m] >= 0;
 	}
-	for (size_t i = 0; t && i < set->row_count && c->held < SINK_HELD_LIMIT; i++) {
-		const struct entity *e = &s->entities[set->rows[i].entity];
+	for (size_t i = 0; t && i < f->reading.row_count && c->held < SINK_HELD_LIMIT; i++) {
+		const struct sink_row row = sink_row(f, i);
 
-		add_fixed(t, f, e);
+		add_fixed(t, f, &row);
 		for (unsigned m = 0; m < s->metric_count; m++) {
-			if (!(set->rows[i].present >> m & 1) || places[m] < 0)
+			if (!(row.present >> m & 1) || places[m] < 0)
 				continue;
 			struct clickhouse_column *column = &t->columns[places[m]];
 
-			/* two metrics may have become one name */
+			/* two metrics may have the same column name */
 			if (column->nulls.len > t->rows)
 				continue;
 			fill_up(column, t->rows);
-			add_value(column, &s->metrics[m], set->values[i * set->metric_count + m]);
+			add_value(column, &s->metrics[m], row.values[m]);
 		}
 		t->rows++;
-		c->held += ROW_BYTES + strlen(f->head.host) + 2 * strlen(e->name) +
+		c->held += ROW_BYTES + strlen(f->head.host) + 2 * strlen(row.entity->name) +
 			   9 * t->column_count;
 	}
 	return all;
 }
 
-/* The rows up to here, behind the last mark, are those of this entry. */
+/* Marks the rows since the last mark as those of this entry. */
 static void mark(struct clickhouse_table *t, uint64_t entry)
 {
 	if (t->rows == (t->mark_count ? t->marks[t->mark_count - 1].rows : 0))
@@ -279,8 +262,8 @@ void clickhouse_block(const struct clickhouse_table *t, size_t from, size_t to, 
 	const struct clickhouse_mark *last = &t->marks[to - 1];
 	size_t first = before ? before->rows : 0, rows = last->rows - first;
 
-	add_varint(out, FIXED_END + t->column_count);
-	add_varint(out, rows);
+	strbuf_add_varint(out, FIXED_END + t->column_count);
+	strbuf_add_varint(out, rows);
 	for (size_t i = 0; i < FIXED_END; i++) {
 		size_t at = before ? before->at[i] : 0;
 
@@ -306,7 +289,7 @@ void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t)
 		strbuf_reset(&t->columns[i].values);
 	}
 	t->rows = t->mark_count = 0;
-	/* what is held is counted anew when nothing is */
+	/* the count of bytes restarts when nothing is buffered */
 	for (size_t i = 0; i < c->table_count; i++)
 		if (c->tables[i].rows)
 			return;

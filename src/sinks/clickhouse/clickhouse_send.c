@@ -1,7 +1,7 @@
 /*
- * Blocks on their way to ClickHouse. A server refuses a block whole, with status 500 for nearly
- * everything: what is the matter is in the code of its answer. A block that is refused for what is
- * in it is sent by halves, down to the rows of one entry of the log, and those alone are left out.
+ * Sends blocks to ClickHouse. A server refuses a whole block, with status 500 for nearly
+ * everything; the code in its reply tells the reason. A block that is refused because of its
+ * content is halved, down to the rows of one entry of the log, and only those are skipped.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -9,25 +9,24 @@
 
 #include "sinks/clickhouse/sink_clickhouse.h"
 
-#define STRIKES_MAX 8 /* with the pauses between them that is about half a minute */
-#define MISSES_MAX 8  /* entries in a row, refused for who knows what, before all have to wait */
+#define STRIKES_MAX 8 /* about half a minute, with the pauses in between */
+#define MISSES_MAX 8  /* entries in a row refused for unknown reasons before all have to wait */
 
 enum verdict { TAKEN, LATER, UNKNOWN, NEVER };
 
-/* ---- what the server says ---------------------------------------------------------------------
- */
+/* ---- what the server says ------------------------------------------------------------------- */
 
-/* Codes of what passes, or of what somebody can mend at the server. */
+/* Codes of errors that pass, or that can be fixed at the server. */
 static const long passing[] = {
 	159, 160, 173, 201, 202, 203, 241, 243, 252, 364, 439, 745, /* limits, room, memory */
 	74,  75,  76,  77,  172, 204, 425, 499, 586,                /* files, disks, S3 */
-	95,  96,  198, 209, 210, 279, 394, 236,                     /* networks; stopped midway */
+	95,  96,  198, 209, 210, 279, 394, 236,                     /* networks; interrupted */
 	225, 242, 244, 254, 285, 286, 319, 369, 571, 999,           /* replicas and their keeper */
 	164, 192, 193, 194, 195, 291, 497, 516,                     /* rights */
-	8,   10,  16,  60,  81,  218, 473, 733, /* tables: they are made again */
+	8,   10,  16,  60,  81,  218, 473, 733, /* missing tables: they are created again */
 };
 
-/* Codes of what is wrong with rows. */
+/* Codes of errors in the rows. */
 static const long data[] = {
 	6,   38,  41,  72,  376, /* texts that cannot be read as what a column is */
 	43,  44,  53,  69,  70,  169, 321, 368, 407, /* other types, numbers that do not fit */
@@ -43,7 +42,7 @@ static bool is_among(long code, const long *list, size_t n)
 	return false;
 }
 
-/* "Code: 252. DB::Exception: ...", with a comma before 20.4; 0: it says none. */
+/* From "Code: 252. DB::Exception: ...", with a comma before 20.4; 0: none. */
 static long code_of(const char *answer)
 {
 	const char *at = str_prefix(answer, "Code: ") ? answer + strlen("Code: ") : NULL;
@@ -58,21 +57,20 @@ static enum verdict judge(const struct http_reply *reply)
 
 	if (status == 200)
 		return TAKEN;
-	/* parts that are not merged yet pass, months of one block do not: the same code */
+	/* the same code means unmerged parts, which pass, and too many months in a block */
 	if (code == 252 && strstr(text, "Too many partitions"))
 		return NEVER;
 	if (is_among(code, passing, ARRAY_SIZE(passing)))
 		return LATER;
-	/* what is in front of a server has answers without a code */
+	/* proxies reply without a code */
 	if (is_among(code, data, ARRAY_SIZE(data)) || status == 400 || status == 413)
 		return NEVER;
 	return code && (status == 500 || status == 501) ? UNKNOWN : LATER;
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
-/* For a query of a URL: names in statements are from nodes. */
+/* For the query of a URL: names in statements come from nodes. */
 static void add_encoded(struct strbuf *out, const char *s)
 {
 	for (; *s; s++)
@@ -96,7 +94,7 @@ static enum verdict insert(struct clickhouse *c, struct clickhouse_table *t, siz
 	for (size_t i = 0; i < t->column_count; i++)
 		strbuf_addf(&sql, ", `%s`", t->columns[i].name);
 	strbuf_addstr(&sql, ") FORMAT Native");
-	/* with a cluster: an answer when the rows are where they belong, not when they are noted */
+	/* cluster: reply when the rows are on their server, not when they are queued */
 	strbuf_addf(&path, "/?database=%s%s&query=", c->database,
 		    c->cluster ? "&insert_distributed_sync=1" : "");
 	add_encoded(&path, sql.buf);
@@ -119,8 +117,7 @@ static enum verdict insert(struct clickhouse *c, struct clickhouse_table *t, siz
 	return v;
 }
 
-/* Rows of one entry were refused; false: it is not sure that they always will be, or they cannot
- * be kept aside. */
+/* Rows of one entry were refused. False: they may be taken later, or cannot be kept aside. */
 static bool give_up(struct clickhouse *c, const struct clickhouse_table *t,
 		    struct clickhouse_mark *m, enum verdict v, struct strbuf *why)
 {
@@ -135,7 +132,7 @@ static bool give_up(struct clickhouse *c, const struct clickhouse_table *t,
 	return m->done;
 }
 
-/* The rows of marks that are not done. *misses: in a row. 0, 1: they have to wait, -EAGAIN. */
+/* Sends the rows of these marks. *misses: failures in a row. 0, 1: they have to wait, -EAGAIN. */
 static int send_marks(struct clickhouse *c, struct clickhouse_table *t, size_t from, size_t to,
 		      unsigned *misses, struct strbuf *why)
 {
@@ -158,7 +155,7 @@ static int send_marks(struct clickhouse *c, struct clickhouse_table *t, size_t f
 	}
 	if (give_up(c, t, &t->marks[from], v, why))
 		return 0;
-	/* where nothing is taken, asking for each of very many says no more */
+	/* if the server takes nothing, trying each of very many entries is useless */
 	return ++*misses == MISSES_MAX;
 }
 
@@ -183,7 +180,7 @@ int clickhouse_send(struct clickhouse *c, struct clickhouse_table *t, struct str
 		clickhouse_forget_rows(c, t);
 		return 0;
 	}
-	/* the table may have been dropped or changed: it is looked at again, maybe by another */
+	/* the table may have been dropped or changed: check it again, on another server */
 	t->ready = false;
 	c->current = (c->current + 1) % c->server_count;
 	return r < 0 ? r : 1;

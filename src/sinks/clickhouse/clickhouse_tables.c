@@ -1,9 +1,8 @@
 /*
  * Tables on the servers. NAME_rows has the rows, in a ReplacingMergeTree: a row that comes again
- * takes the place of the one that is there, once parts are merged. NAME is a view that reads each
- * row once at any time. With a cluster NAME_all stands for the rows of all servers, which have
- * those of a host together. Every server is looked at, and made what it lacks: columns come with
- * new metrics.
+ * replaces the old one when parts are merged. NAME is a view that reads each row once at any time.
+ * With a cluster, NAME_all stands for the rows of all servers, distributed by host. Every server is
+ * checked, and missing tables and columns are created: new metrics are new columns.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,8 +22,7 @@ static int run(struct clickhouse *c, struct sink_server *s, const struct strbuf 
 
 	if (r == 0 && s->reply.status != 200) {
 		http_add_reason(why, &s->reply);
-		strbuf_addf(why, " (to: %.60s)", sql->buf);
-		r = -EAGAIN;
+		r = strbuf_fail(why, -EAGAIN, " (to: %.60s)", sql->buf);
 	}
 	return r;
 }
@@ -35,16 +33,20 @@ void clickhouse_add_table(const struct clickhouse *c, const struct clickhouse_ta
 	strbuf_addf(out, "`%s`.`%s%s`", c->database, t->name, suffix);
 }
 
-/* Where no server but this one is named, it tells the others itself. */
-static void add_cluster(const struct clickhouse *c, struct strbuf *sql)
-{
-	if (c->cluster && c->server_count == 1)
-		strbuf_addf(sql, " ON CLUSTER `%s`", c->cluster);
-}
-
 static const char *type_of(const struct clickhouse_column *column)
 {
 	return column->real ? "Nullable(Float64)" : "Nullable(Int64)";
+}
+
+/* A statement that begins with "VERB `database`.`name<suffix>` ON CLUSTER ...". */
+static void begin_statement(const struct clickhouse *c, const struct clickhouse_table *t,
+			    const char *verb, const char *suffix, struct strbuf *sql)
+{
+	strbuf_addf(sql, "%s ", verb);
+	clickhouse_add_table(c, t, suffix, sql);
+	/* a single named server tells the others of the cluster itself */
+	if (c->cluster && c->server_count == 1)
+		strbuf_addf(sql, " ON CLUSTER `%s`", c->cluster);
 }
 
 static int create_rows(struct clickhouse *c, struct sink_server *s,
@@ -52,9 +54,7 @@ static int create_rows(struct clickhouse *c, struct sink_server *s,
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-	strbuf_addstr(&sql, "CREATE TABLE IF NOT EXISTS ");
-	clickhouse_add_table(c, t, "_rows", &sql);
-	add_cluster(c, &sql);
+	begin_statement(c, t, "CREATE TABLE IF NOT EXISTS", "_rows", &sql);
 	for (size_t i = 0; i < FIXED_END; i++)
 		strbuf_addf(&sql, "%s`%s` %s", i ? ", " : " (", clickhouse_fixed_columns[i].name,
 			    clickhouse_fixed_columns[i].type);
@@ -70,9 +70,7 @@ static int create_all(struct clickhouse *c, struct sink_server *s, const struct 
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-	strbuf_addstr(&sql, "CREATE TABLE IF NOT EXISTS ");
-	clickhouse_add_table(c, t, "_all", &sql);
-	add_cluster(c, &sql);
+	begin_statement(c, t, "CREATE TABLE IF NOT EXISTS", "_all", &sql);
 	strbuf_addstr(&sql, " AS ");
 	clickhouse_add_table(c, t, "_rows", &sql);
 	strbuf_addf(&sql, " ENGINE = Distributed(`%s`, `%s`, `%s_rows`, cityHash64(host))",
@@ -85,9 +83,7 @@ static int create_view(struct clickhouse *c, struct sink_server *s,
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-	strbuf_addstr(&sql, "CREATE VIEW IF NOT EXISTS ");
-	clickhouse_add_table(c, t, "", &sql);
-	add_cluster(c, &sql);
+	begin_statement(c, t, "CREATE VIEW IF NOT EXISTS", "", &sql);
 	strbuf_addstr(&sql, " AS SELECT * FROM ");
 	clickhouse_add_table(c, t, c->cluster ? "_all" : "_rows", &sql);
 	strbuf_addstr(&sql, " FINAL");
@@ -99,14 +95,12 @@ static int drop_view(struct clickhouse *c, struct sink_server *s, const struct c
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-	/* a view is dropped as a table: older servers know no other way */
-	strbuf_addstr(&sql, "DROP TABLE IF EXISTS ");
-	clickhouse_add_table(c, t, "", &sql);
-	add_cluster(c, &sql);
+	/* older servers drop a view only as a table */
+	begin_statement(c, t, "DROP TABLE IF EXISTS", "", &sql);
 	return run(c, s, &sql, why);
 }
 
-/* Which of our columns a table has; *types: what numbers it has them as. */
+/* Which of our columns a table has; takes over their types. */
 static int look(struct clickhouse *c, struct sink_server *s, struct clickhouse_table *t,
 		const char *suffix, bool *there, struct strbuf *why)
 {
@@ -139,7 +133,7 @@ static int look(struct clickhouse *c, struct sink_server *s, struct clickhouse_t
 	return 0;
 }
 
-/* Adds the columns that a table has not; 1: there were such. */
+/* Adds missing columns to a table; 1: there were some. */
 static int add_columns(struct clickhouse *c, struct sink_server *s, struct clickhouse_table *t,
 		       const char *suffix, struct strbuf *why)
 {
@@ -150,9 +144,7 @@ static int add_columns(struct clickhouse *c, struct sink_server *s, struct click
 
 	if (r < 0)
 		return r;
-	strbuf_addstr(&sql, "ALTER TABLE ");
-	clickhouse_add_table(c, t, suffix, &sql);
-	add_cluster(c, &sql);
+	begin_statement(c, t, "ALTER TABLE", suffix, &sql);
 	for (size_t i = 0; i < t->column_count; i++)
 		if (!there[i]) {
 			strbuf_addf(&sql, "%s ADD COLUMN `%s` %s", some ? "," : "",
@@ -188,7 +180,7 @@ static int make_on(struct clickhouse *c, struct sink_server *s, struct clickhous
 		r = create_view(c, s, t, why);
 	if (r == 0)
 		r = look(c, s, t, "", there, why);
-	/* a view has the columns that were there when it was made */
+	/* a view has the columns of the time when it was created */
 	if (r == 0 && !has_all(there, t->column_count)) {
 		r = drop_view(c, s, t, why);
 		if (r == 0)

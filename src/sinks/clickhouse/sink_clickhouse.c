@@ -1,10 +1,10 @@
 /*
- * Feed clickhouse: a table for each source, written by HTTP in blocks of columns. Rows are held
- * until the server has them, and those that it may have twice, after an answer that was lost or a
- * kill, are one for whoever reads: their key is what the row is about and its time.
+ * Sink clickhouse: a table for each source, written over HTTP in blocks of columns. Rows are
+ * buffered until the server has them. Rows sent twice, after a lost reply or a kill, are read once:
+ * their key is entity and time.
  *
- * The address may have ?database=NAME, ?cluster=NAME, and with a cluster several servers, which
- * commas part: tables are made on each, and rows go to one that answers, which spreads them.
+ * The address may have ?database=NAME, ?cluster=NAME, and with a cluster several servers, separated
+ * by commas: tables are created on each, and rows go to one that answers, which distributes them.
  */
 #include "sinks/clickhouse/sink_clickhouse.h"
 
@@ -13,8 +13,7 @@
 
 #define HELD_MAX ((size_t)32 << 20)
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static void close_clickhouse(void *state)
 {
@@ -33,7 +32,7 @@ static void close_clickhouse(void *state)
 	free(c);
 }
 
-/* What is put into statements and paths as it is. */
+/* Names that are put into statements and paths unquoted. */
 static bool is_name(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -51,14 +50,15 @@ static int take_names(struct clickhouse *c, const struct sink_options *o, char *
 	c->prefix = xstrdup(o->prefix ? o->prefix : "plimsoll_");
 	const char *const names[] = {c->database, c->prefix, c->cluster ? c->cluster : "none"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!is_name(names[i])) {
-			strbuf_addf(why, "'%s' is no name here: letters, digits and _", names[i]);
-			return -EINVAL;
-		}
+		if (!is_name(names[i]))
+			return strbuf_fail(
+				why, -EINVAL,
+				"invalid name '%s': only letters, digits and _ are allowed",
+				names[i]);
 	return 0;
 }
 
-/* Each of the servers, with what is behind the "?" of the last. */
+/* Opens each server, with the options after the "?" of the last. */
 static int open_servers(struct clickhouse *c, const struct sink_options *o, char *urls,
 			struct strbuf *why)
 {
@@ -72,16 +72,15 @@ static int open_servers(struct clickhouse *c, const struct sink_options *o, char
 		next = p[n] ? p + n + 1 : NULL;
 		p[n] = 0;
 		_cleanup_free_ char *url = xasprintf("%s%s", p, options ? options : "");
-		if (c->server_count == CLICKHOUSE_SERVERS) {
-			strbuf_addf(why, "more than %d servers", CLICKHOUSE_SERVERS);
-			return -EINVAL;
-		}
+		if (c->server_count == CLICKHOUSE_SERVERS)
+			return strbuf_fail(why, -EINVAL, "at most %d servers are possible",
+					   CLICKHOUSE_SERVERS);
 		r = sink_server_open(&c->servers[c->server_count++], o, url, why);
 	}
-	if (r == 0 && c->server_count > 1 && !c->cluster) {
-		strbuf_addstr(why, "several servers are those of a cluster: add ?cluster=NAME");
-		return -EINVAL;
-	}
+	if (r == 0 && c->server_count > 1 && !c->cluster)
+		return strbuf_fail(
+			why, -EINVAL,
+			"several servers need the name of their cluster: add ?cluster=NAME");
 	return r;
 }
 
@@ -89,7 +88,6 @@ static int open_clickhouse(const struct sink_options *o, void **state, uint64_t 
 			   struct strbuf *why)
 {
 	_cleanup_free_ char *urls = xstrdup(o->target);
-	const struct http_request ping = {.method = "GET", .path = "/ping"};
 	struct clickhouse *c = xcalloc(1, sizeof(*c));
 
 	c->refusals = sink_refusals("clickhouse", o);
@@ -98,30 +96,18 @@ static int open_clickhouse(const struct sink_options *o, void **state, uint64_t 
 	if (r == 0)
 		r = open_servers(c, o, urls, why);
 	if (r == 0)
-		r = sink_server_send(&c->servers[0], &ping, why);
-	if (r == 0 && !str_prefix(c->servers[0].reply.body.buf, "Ok.")) {
-		strbuf_addstr(why, "it does not answer like ClickHouse: ");
-		http_add_reason(why, &c->servers[0].reply);
-		r = -EAGAIN;
-	}
-	if (r < 0) {
-		close_clickhouse(c);
-		return r;
-	}
+		r = sink_server_expect(&c->servers[0], "/ping", "Ok.", "ClickHouse", why);
 	*position = 0;
-	*state = c;
-	return 0;
+	return sink_opened(c, r, close_clickhouse, state);
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------
- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
 		     struct sample_file *f, struct strbuf *why)
 {
 	struct clickhouse *c = state;
 
-	(void)name;
 	if (number > c->have) {
 		clickhouse_add(c, f, number);
 		c->have = number;
@@ -129,13 +115,12 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	return sink_entry_end(&c->refusals, number, c->held, HELD_MAX, why);
 }
 
-static int commit(void *state, uint64_t number, struct strbuf *why)
+static int commit(void *state, uint64_t number PL_UNUSED, struct strbuf *why)
 {
 	struct clickhouse *c = state;
 	bool wait = false;
 	int r = 0;
 
-	(void)number;
 	for (size_t i = 0; r >= 0 && i < c->table_count; i++) {
 		struct clickhouse_table *t = &c->tables[i];
 		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
@@ -157,7 +142,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 const struct sink sink_clickhouse = {
 	.name = "clickhouse",
 	.target = "URL",
-	.help = "ClickHouse, a table for each source, on one server or a cluster",
+	.help = "ClickHouse, one table per source, on one server or a cluster",
 	.open = open_clickhouse,
 	.batch = add_batch,
 	.commit = commit,

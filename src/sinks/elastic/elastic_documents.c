@@ -1,20 +1,22 @@
 /*
- * Documents from readings. What a layout (row_layout.h) has a table for becomes its document;
- * readings of our own sources become documents with their metrics' names. An id says where in which
- * batch a document comes from: the same one never gets another id, and no other one the same.
+ * Documents from readings. Rows with a table in a layout (row_layout.h) become its documents; those
+ * of our own sources have fields with the names of metrics. The id of a document follows from its
+ * place in its batch: it is always the same, and unique.
  */
 #include <string.h>
 #include <time.h>
 
 #include "core/text/text.h"
 #include "sinks/elastic/sink_elastic.h"
+#include "tables/text_values.h"
 #include "transport/known_names.h"
 
-/* ---- indices ----------------------------------------------------------------------------------
- */
+/* ---- indices -------------------------------------------------------------------------------- */
 
-#define INDICES_MAX 512 /* beside those of our own sources */
-#define FIELDS_MAX 512  /* of an index, beside our own metrics; servers take 1,000 by default */
+#define INDICES_MAX 512 /* for unknown sources */
+#define FIELDS_MAX                                                                    \
+	512 /* of an index, for unknown metrics; servers take 1,000 fields by default \
+	     */
 
 static uint32_t add_index(struct elastic *e, struct strbuf *name, const char *source,
 			  const struct row_table *table)
@@ -24,15 +26,13 @@ static uint32_t add_index(struct elastic *e, struct strbuf *name, const char *so
 		(struct elastic_index){.name = strbuf_take(name),
 				       .source = xstrdup(source),
 				       .table = table,
-				       .names = {.what = "elastic: names of fields",
-						 .max = FIELDS_MAX,
-						 .each = FIELDS_MAX / 4}};
+				       .names = QUOTA("elastic: names of fields", FIELDS_MAX)};
 	return (uint32_t)e->index_count++;
 }
 
 #define NO_INDEX UINT32_MAX
 
-/* NO_INDEX: this host may have no more. */
+/* NO_INDEX: this host has too many. */
 static uint32_t index_of(struct elastic *e, const char *host, const char *source,
 			 const struct row_table *table)
 {
@@ -44,15 +44,13 @@ static uint32_t index_of(struct elastic *e, const char *host, const char *source
 		if (!strcmp(e->indices[i].name, name.buf))
 			return (uint32_t)i;
 	if (!e->names.max)
-		e->names = (struct quota){.what = "elastic: names of indices",
-					  .max = INDICES_MAX,
-					  .each = INDICES_MAX / 4};
+		e->names = (struct quota)QUOTA("elastic: names of indices", INDICES_MAX);
 	if (!known_source(source) && !quota_take(&e->names, host))
 		return NO_INDEX;
 	return add_index(e, &name, source, table);
 }
 
-/* False: this host may have no more. A metric of ours has the type that we give it. */
+/* False: this host has too many. A known metric always has its own type. */
 static bool know_field(struct elastic_index *x, const char *host, const struct sample_metric *m)
 {
 	for (size_t i = 0; i < x->field_count; i++)
@@ -67,32 +65,9 @@ static bool know_field(struct elastic_index *x, const char *host, const struct s
 	return true;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
-static void add_json(struct strbuf *out, const char *key, const char *s, size_t n)
-{
-	strbuf_addf(out, ",\"%s\":\"", key);
-	text_add_json(out, s, n);
-	strbuf_addch(out, '"');
-}
-
-/* Decimal digits; printf() would be most of the work of a document. */
-static void add_whole(struct strbuf *out, int64_t v)
-{
-	char text[24];
-	size_t at = sizeof(text);
-	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-
-	do
-		text[--at] = (char)('0' + u % 10);
-	while (u /= 10);
-	if (v < 0)
-		text[--at] = '-';
-	strbuf_add(out, text + at, sizeof(text) - at);
-}
-
-/* The first line: where it goes, and its id up to what tells it from others of the batch. */
+/* The first line: its index, and its id up to the part that is unique in the batch. */
 static void begin_item(struct elastic *e, uint32_t index, int64_t time_s)
 {
 	struct tm tm = {0};
@@ -116,10 +91,9 @@ static void end_item(struct elastic *e)
 	e->item_count++;
 }
 
-/* ---- documents of fixed rows ------------------------------------------------------------------
- */
+/* ---- documents of fixed rows ---------------------------------------------------------------- */
 
-/* The numbers of a list that came as text, from whomever. */
+/* The numbers of a list in a text that may be malformed. */
 static void add_jobs(struct strbuf *out, const char *text)
 {
 	bool first = true;
@@ -147,10 +121,9 @@ static void take_row(void *user, const struct fixed_row *r)
 
 	if (out->len >= SINK_HELD_LIMIT)
 		return;
-	/* tables of layouts have room for sure */
+	/* tables of layouts are known sources */
 	begin_item(e, index_of(e, r->host, b->name, b), (int64_t)r->time_s);
-	/* what a mapper makes of a batch depends on those before: its rows are told by what they
-	 * are about */
+	/* the rows of a mapper depend on earlier batches: time and job identify them */
 	if (e->mapping)
 		strbuf_addf(out, "m%llx.%llu", (unsigned long long)r->time_s,
 			    (unsigned long long)r->job);
@@ -167,53 +140,49 @@ static void take_row(void *user, const struct fixed_row *r)
 		if (b->fields[i].type == ROW_F32)
 			text_add_real(out, (double)r->values[i].f);
 		else
-			add_whole(out, r->values[i].i);
+			text_add_i64(out, r->values[i].i);
 	}
 	if (b->metric_count < b->field_count)
 		add_jobs(out, r->involved);
 	end_item(e);
 }
 
-/* ---- our own ----------------------------------------------------------------------------------
- */
+/* ---- our own -------------------------------------------------------------------------------- */
 
 /* taken: the metrics that have a field. */
 static void add_row(struct elastic *e, const struct sample_file *f, size_t row, uint32_t index,
 		    uint64_t taken)
 {
-	const struct sample_file_source *s = &f->sources[f->source];
-	const struct entity *about = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
+	const struct sink_row r = sink_row(f, row);
+	const char *kind = entity_kind_name(r.entity->kind);
 	struct strbuf *out = &e->held;
-	const char *job;
-	size_t n;
 
 	begin_item(e, index, f->time_us / 1000000 - (f->time_us % 1000000 < 0));
 	strbuf_addf(out, "r%llx.%zx\"}}\n{\"@timestamp\":", (unsigned long long)e->reading, row);
-	add_whole(out, f->time_us / 1000);
-	add_json(out, "hostname", f->head.host, strlen(f->head.host));
-	add_json(out, "kind", entity_kind_name(about->kind), strlen(entity_kind_name(about->kind)));
-	add_json(out, "entity", about->name, strlen(about->name));
-	if (sink_job_of(about, &job, &n))
-		add_json(out, "job_id", job, n);
-	for (unsigned m = 0; m < s->metric_count; m++) {
+	text_add_i64(out, f->time_us / 1000);
+	sink_add_json(out, "hostname", f->head.host, strlen(f->head.host));
+	sink_add_json(out, "kind", kind, strlen(kind));
+	sink_add_json(out, "entity", r.entity->name, strlen(r.entity->name));
+	if (r.job)
+		sink_add_json(out, "job_id", r.job, r.job_size);
+	for (unsigned m = 0; m < r.source->metric_count; m++) {
+		const struct sample_metric *metric = &r.source->metrics[m];
 		int64_t whole;
 
-		if (!((f->reading.rows[row].present & taken) >> m & 1))
+		if (!((r.present & taken) >> m & 1))
 			continue;
 		strbuf_addstr(out, ",\"");
-		text_add_json(out, s->metrics[m].name, strlen(s->metrics[m].name));
+		text_add_json(out, metric->name, strlen(metric->name));
 		strbuf_addstr(out, "\":");
-		if (sink_is_whole(&s->metrics[m]) &&
-		    sink_whole_value(values[m], &s->metrics[m], &whole))
-			add_whole(out, whole);
+		if (sink_is_whole(metric) && sink_whole_value(r.values[m], metric, &whole))
+			text_add_i64(out, whole);
 		else
-			text_add_real(out, sample_scaled(values[m], s->metrics[m].scale));
+			text_add_real(out, sample_scaled(r.values[m], metric->scale));
 	}
 	end_item(e);
 }
 
-/* False: names were too many. */
+/* False: too many names. */
 static bool add_reading(struct elastic *e, const struct sample_file *f)
 {
 	const struct sample_file_source *s = &f->sources[f->source];

@@ -1,34 +1,32 @@
 /*
- * Templates: what the indices of a source are made with when their day begins. Times, names and
- * numbers have their types from the first document on, and the name without a date stands for all
- * days. Metrics that come later are typed by their form, and told with the next day.
+ * Index templates, by which the server creates the index of a source for each day. They give fields
+ * their types from the first document on, and an alias without the date for all days. New metrics
+ * get their type dynamically, and are in the template of the next day.
  */
-#include <errno.h>
-#include <string.h>
 
 #include "core/log.h"
 #include "core/text/json_writer.h"
 #include "sinks/elastic/sink_elastic.h"
 
-static void add_type(struct jsonw *j, const char *name, const char *type, const char *format)
+static void add_type(struct json_writer *j, const char *name, const char *type, const char *format)
 {
-	jsonw_begin_object(j, name);
-	jsonw_str(j, "type", type);
+	json_begin_object(j, name);
+	json_str(j, "type", type);
 	if (format)
-		jsonw_str(j, "format", format);
-	jsonw_end_object(j);
+		json_str(j, "format", format);
+	json_end_object(j);
 }
 
-static void add_properties(struct jsonw *j, const struct elastic_index *x)
+static void add_properties(struct json_writer *j, const struct elastic_index *x)
 {
-	jsonw_begin_object(j, "properties");
-	/* dashboards ask for hostname.keyword, which servers make by themselves */
-	jsonw_begin_object(j, "hostname");
-	jsonw_str(j, "type", "keyword");
-	jsonw_begin_object(j, "fields");
+	json_begin_object(j, "properties");
+	/* dashboards use hostname.keyword, which servers create by themselves */
+	json_begin_object(j, "hostname");
+	json_str(j, "type", "keyword");
+	json_begin_object(j, "fields");
 	add_type(j, "keyword", "keyword", NULL);
-	jsonw_end_object(j);
-	jsonw_end_object(j);
+	json_end_object(j);
+	json_end_object(j);
 	if (x->table) {
 		const struct row_table *b = x->table;
 
@@ -47,59 +45,59 @@ static void add_properties(struct jsonw *j, const struct elastic_index *x)
 	}
 	for (size_t i = 0; i < x->field_count; i++)
 		add_type(j, x->fields[i].name, x->fields[i].real ? "double" : "long", NULL);
-	jsonw_end_object(j);
+	json_end_object(j);
 }
 
-/* What no property tells of. */
-static void add_dynamic(struct jsonw *j)
+/* Types of fields without a property. */
+static void add_dynamic(struct json_writer *j)
 {
 	static const struct {
 		const char *from, *to;
 	} types[] = {{"long", "long"}, {"double", "double"}, {"string", "keyword"}};
 
-	jsonw_begin_array(j, "dynamic_templates");
+	json_begin_array(j, "dynamic_templates");
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		jsonw_begin_object(j, NULL);
-		jsonw_begin_object(j, types[i].from);
-		jsonw_str(j, "match_mapping_type", types[i].from);
-		jsonw_begin_object(j, "mapping");
-		jsonw_str(j, "type", types[i].to);
-		jsonw_end_object(j);
-		jsonw_end_object(j);
-		jsonw_end_object(j);
+		json_begin_object(j, NULL);
+		json_begin_object(j, types[i].from);
+		json_str(j, "match_mapping_type", types[i].from);
+		json_begin_object(j, "mapping");
+		json_str(j, "type", types[i].to);
+		json_end_object(j);
+		json_end_object(j);
+		json_end_object(j);
 	}
-	jsonw_end_array(j);
+	json_end_array(j);
 }
 
 void elastic_template(const struct elastic_index *x, struct strbuf *path, struct strbuf *body)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	_cleanup_free_ char *pattern = xasprintf("%s-2*", x->name);
 
 	strbuf_addf(path, "/_index_template/%s", x->name);
-	jsonw_begin_object(&j, NULL);
-	jsonw_begin_array(&j, "index_patterns");
-	jsonw_str(&j, NULL, pattern);
-	jsonw_end_array(&j);
-	jsonw_i64(&j, "priority", 300);
-	jsonw_begin_object(&j, "template");
-	jsonw_begin_object(&j, "aliases");
+	json_begin_object(&j, NULL);
+	json_begin_array(&j, "index_patterns");
+	json_str(&j, NULL, pattern);
+	json_end_array(&j);
+	json_i64(&j, "priority", 300);
+	json_begin_object(&j, "template");
+	json_begin_object(&j, "aliases");
 	if (!x->no_alias) {
-		jsonw_begin_object(&j, x->name);
-		jsonw_end_object(&j);
+		json_begin_object(&j, x->name);
+		json_end_object(&j);
 	}
-	jsonw_end_object(&j);
-	jsonw_begin_object(&j, "mappings");
+	json_end_object(&j);
+	json_begin_object(&j, "mappings");
 	add_dynamic(&j);
 	add_properties(&j, x);
-	jsonw_end_object(&j);
-	jsonw_end_object(&j);
-	jsonw_end_object(&j);
+	json_end_object(&j);
+	json_end_object(&j);
+	json_end_object(&j);
 	strbuf_add(body, j.out.buf, j.out.len);
 }
 
-/* Is there an index of this very name, made by another collector? It cannot be an alias then, and
- * no new index could be made with it. */
+/* Does another collector's index have the name of our alias? Then no index could be created with
+ * that alias. */
 static int look_for_index(struct elastic *e, struct elastic_index *x, struct strbuf *why)
 {
 	_cleanup_free_ char *name = xasprintf("/%s", x->name);
@@ -115,8 +113,8 @@ static int look_for_index(struct elastic *e, struct elastic_index *x, struct str
 	if (r < 0 || e->server.reply.status != 404)
 		return r;
 	log_warn(
-		"elastic: %s is an index, made by another collector maybe: %s-* are found by their own names "
-		"only until it is renamed or deleted",
+		"elastic: %s is an index, maybe of another collector, and cannot be the alias of %s-*; "
+		"rename or delete it",
 		x->name, x->name);
 	x->no_alias = true;
 	return 0;
@@ -145,9 +143,10 @@ int elastic_put_templates(struct elastic *e, struct strbuf *why)
 		if (e->server.reply.status / 100 != 2 && !x->has_template) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-			/* data without it is better than none */
+			/* data without a template is better than none */
 			http_add_reason(&text, &e->server.reply);
-			log_warn("elastic: the template of %s was refused: %s", x->name, text.buf);
+			log_warn("elastic: the server refused the template of %s: %s", x->name,
+				 text.buf);
 		}
 		x->has_template = true;
 		x->told = x->field_count;

@@ -1,27 +1,26 @@
 /*
- * Feed elastic: documents for Elasticsearch or OpenSearch by the bulk API. A document has an id
- * that follows from its place in the log and is created, never replaced: one that comes again is
- * there already (409), so that every one is there once.
+ * Sink elastic: documents for Elasticsearch or OpenSearch by the bulk API. The id of a document
+ * follows from its place in the log, and documents are created, never replaced: one that is sent
+ * again exists already (409), so that each is stored once.
  *
- * Documents are held until the server has them: entries that come again after a pause are told by
- * their number. Of a request that was taken in part, only what was not is sent again; what a server
- * will never take is counted, and said once for each index with the reason.
+ * Documents are buffered until the server has them. Entries that come again are recognised by their
+ * number. If a request was taken in part, only the rest is sent again. Documents that the server
+ * will never take are counted, and the reason is logged once per index.
  */
 #include "sinks/elastic/sink_elastic.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "core/log.h"
+#include "core/value.h"
 
 #define BODY_MAX ((size_t)4 << 20)
 #define BODY_MIN ((size_t)64 << 10)
 #define HELD_MAX ((size_t)16 << 20)
 #define BULK_PATH "/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason"
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static void close_elastic(void *state)
 {
@@ -47,7 +46,7 @@ static void close_elastic(void *state)
 	free(e);
 }
 
-/* Index names begin with a letter or digit, and have few characters. */
+/* Index names begin with a letter or digit, and few characters are allowed. */
 static bool is_prefix(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
@@ -59,15 +58,13 @@ static int open_elastic(const struct sink_options *o, void **state, uint64_t *po
 			struct strbuf *why)
 {
 	const char *prefix = o->prefix ? o->prefix : "plimsoll_";
-	const struct http_request get = {.method = "GET", .path = "/"};
 
-	if (!is_prefix(prefix)) {
-		strbuf_addf(why,
-			    "'%s' cannot begin the name of an index: lower-case letters, digits, "
-			    "_, - and . can",
-			    prefix);
-		return -EINVAL;
-	}
+	if (!is_prefix(prefix))
+		return strbuf_fail(
+			why, -EINVAL,
+			"invalid prefix '%s' of indices: use lower-case letters, digits, _, - and "
+			".",
+			prefix);
 	struct elastic *e = xcalloc(1, sizeof(*e));
 	e->held = (struct strbuf)STRBUF_INIT;
 	e->why = (struct strbuf)STRBUF_INIT;
@@ -78,33 +75,22 @@ static int open_elastic(const struct sink_options *o, void **state, uint64_t *po
 	e->mappers = row_mappers_new();
 	int r = sink_server_open(&e->server, o, o->target, why);
 	if (r == 0)
-		r = sink_server_send(&e->server, &get, why);
-	if (r == 0 && e->server.reply.status != 200) {
-		strbuf_addstr(why, "it does not answer like Elasticsearch: ");
-		http_add_reason(why, &e->server.reply);
-		r = -EAGAIN;
-	}
-	if (r < 0) {
-		close_elastic(e);
-		return r;
-	}
+		r = sink_server_expect(&e->server, "/", "", "Elasticsearch", why);
 	*position = 0;
-	*state = e;
-	return 0;
+	return sink_opened(e, r, close_elastic, state);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 enum verdict { TAKEN, LATER, NEVER };
 
 /* False: it cannot be kept aside, so it must wait. */
 static bool give_up(struct elastic *e, const struct elastic_item *item, long status,
-		    const json_t *error)
+		    const struct value *error)
 {
 	struct elastic_index *x = &e->indices[item->index];
-	const char *type = json_string_value(json_object_get(error, "type"));
-	const char *reason = json_string_value(json_object_get(error, "reason"));
+	const char *type = value_get_str(error, "type");
+	const char *reason = value_get_str(error, "reason");
 	_cleanup_free_ char *text =
 		xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
 			  type ? type : "no type", reason ? reason : "no reason");
@@ -122,12 +108,12 @@ static bool give_up(struct elastic *e, const struct elastic_item *item, long sta
 
 /* What somebody can mend at the server: an index that is closed or gone, limits that are reached.
  */
-static bool can_be_mended(long status, const json_t *error)
+static bool can_be_mended(long status, const struct value *error)
 {
 	static const char *const types[] = {"index_not_found_exception", "index_closed_exception",
 					    "validation_exception", "alias_exception"};
-	const char *type = json_string_value(json_object_get(error, "type"));
-	const char *reason = json_string_value(json_object_get(error, "reason"));
+	const char *type = value_get_str(error, "type");
+	const char *reason = value_get_str(error, "reason");
 
 	if (status == 404)
 		return true;
@@ -138,11 +124,14 @@ static bool can_be_mended(long status, const json_t *error)
 }
 
 /* What became of one document. */
-static enum verdict judge(struct elastic *e, const struct elastic_item *item, const json_t *answer)
+static enum verdict judge(struct elastic *e, const struct elastic_item *item,
+			  const struct value *answer)
 {
-	const json_t *create = json_object_get(answer, "create");
-	long status = (long)json_integer_value(json_object_get(create, "status"));
-	const json_t *error = json_object_get(create, "error");
+	const struct value *create = value_get(answer, "create");
+	const struct value *number = value_get(create, "status");
+	long status = number && number->kind == VALUE_INT ? (long)number->integer : 0;
+	const struct value *error = value_get(create, "error");
+	const char *type = value_get_str(error, "type");
 
 	if (status / 100 == 2)
 		return TAKEN;
@@ -154,10 +143,7 @@ static enum verdict judge(struct elastic *e, const struct elastic_item *item, co
 	    can_be_mended(status, error)) {
 		if (!e->why.len)
 			strbuf_addf(&e->why, "some documents were not taken: status %ld %.200s",
-				    status,
-				    json_string_value(json_object_get(error, "type"))
-					    ? json_string_value(json_object_get(error, "type"))
-					    : "");
+				    status, type ? type : "");
 		return LATER;
 	}
 	return give_up(e, item, status, error) ? NEVER : LATER;
@@ -168,16 +154,17 @@ static enum verdict judge(struct elastic *e, const struct elastic_item *item, co
 static bool read_answer(struct elastic *e, size_t from, size_t to)
 {
 	const struct strbuf *body = &e->server.reply.body;
-	json_t *answer = json_loadb(body->buf, body->len, JSON_REJECT_DUPLICATES, NULL);
-	const json_t *items = json_object_get(answer, "items");
-	const json_t *errors = json_object_get(answer, "errors");
-	bool good = json_is_boolean(errors) && json_array_size(items) == to - from;
+	_cleanup_value_ struct value *answer = NULL;
+	(void)value_from_json(body->buf, body->len, &answer, NULL);
+	const struct value *items = value_get(answer, "items"),
+			   *errors = value_get(answer, "errors");
+	bool good = errors && errors->kind == VALUE_BOOL && items && items->kind == VALUE_LIST &&
+		    items->list.count == to - from;
 
 	for (size_t i = from; good && i < to; i++)
-		if (!json_is_true(errors) ||
-		    judge(e, &e->items[i], json_array_get(items, i - from)) != LATER)
+		if (!errors->boolean ||
+		    judge(e, &e->items[i], items->list.items[i - from]) != LATER)
 			e->items[i].size = 0;
-	json_decref(answer);
 	return good;
 }
 
@@ -249,15 +236,12 @@ static int send_all(struct elastic *e, struct strbuf *why)
 	for (size_t from = 0, to; r == 0 && from < e->item_count; from = to)
 		r = send_some(e, from, &to, why);
 	keep_rest(e);
-	if (r == 0 && e->item_count) {
-		strbuf_addstr(why, e->why.buf);
-		r = -EAGAIN;
-	}
+	if (r == 0 && e->item_count)
+		r = strbuf_fail(why, -EAGAIN, "%s", e->why.buf);
 	return r;
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------
- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
 		     struct sample_file *f, struct strbuf *why)
@@ -280,7 +264,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	if (r == 0)
 		r = sink_tell_names(&e->refusals, why);
 	if (r < 0 && r != -EAGAIN) {
-		/* the entries come one by one, to find the one that is bad */
+		/* the entries come again one by one, to find the bad one */
 		e->item_count = 0;
 		strbuf_reset(&e->held);
 		e->have = e->refusals.judged = e->committed;
@@ -294,7 +278,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 const struct sink sink_elastic = {
 	.name = "elastic",
 	.target = "URL",
-	.help = "Elasticsearch or OpenSearch, dated indices, one for each table and source",
+	.help = "Elasticsearch or OpenSearch, with one index per source and day",
 	.open = open_elastic,
 	.batch = add_batch,
 	.commit = commit,

@@ -1,28 +1,28 @@
 /*
- * Feed hdf5: files with a group for each job and a table for each source in it. A commit takes a
- * file from one state to the next, with the position of the log, whatever happens in between
- * (tables/hdf5/hdf5_file.h); so entries that come again after a kill are told by their number.
+ * Sink hdf5: files with a group for each job and in it a table for each source. A commit takes a
+ * file from one consistent state to the next, including the position of the log, whatever happens
+ * in between (tables/hdf5/hdf5_file.h); entries delivered again are recognised by their number.
  *
- * A target that ends in .hdf5 is the file; what is rolled over is renamed after the time when it
- * was begun. Any other target is what names begin with: TARGET.<time>.hdf5. A
- * file has its name from the start, since it is whole at any time.
+ * A target that ends in .hdf5 is the file; a rollover renames it after the time when it was begun.
+ * Any other target is a prefix of names: TARGET.<time>.hdf5. A file has its final name from the
+ * start, since it is complete at any time.
  */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/files/fs.h"
 #include "sinks/hdf5/sink_hdf5.h"
 
 #define SUFFIX ".hdf5"
 #define HELD_MAX ((size_t)48 << 20)
 #define LEVEL 1
-#define FAILURES_MAX 3 /* of the library with one file, before another is begun */
+#define FAILURES_MAX 3 /* failures of the library with one file before a new one is begun */
 #define NS_PER_S 1000000000u
 
-struct hdf5_feed {
+struct hdf5_sink {
 	const struct hdf5_functions *h;
 	char *target, *journal;
 	bool one_file;
@@ -33,34 +33,16 @@ struct hdf5_feed {
 	struct hdf5_writer *w;
 	struct rows rows;
 	struct row_mappers *mappers;
-	uint64_t committed, have; /* last entries in the file, and with the writer */
-	uint64_t owed;            /* a commit of this entry must be done again; 0: none */
-	bool anew;                /* another file is wanted */
+	uint64_t committed, have; /* last entries in the file, and in the writer */
+	uint64_t owed;            /* a commit of this entry must be repeated; 0: none */
+	bool anew;                /* a new file is requested */
 	unsigned failures;
 };
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The directories of a path, as the store makes its own. */
-static int make_directories(const char *path, struct strbuf *why)
-{
-	_cleanup_free_ char *p = xstrdup(path);
-
-	for (char *slash = strchr(p + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		if (mkdir(p, 0755) < 0 && errno != EEXIST) {
-			int r = -errno;
-
-			strbuf_addf(why, "cannot make directory '%s': %s", p, strerror(-r));
-			return r;
-		}
-		*slash = '/';
-	}
-	return 0;
-}
-
-/* A name with this time that is not taken; times of others in the same second are moved on. */
-static char *name_at(const struct hdf5_feed *f, uint64_t time)
+/* An unused name with this time; if it is taken, with a later one. */
+static char *name_at(const struct hdf5_sink *f, uint64_t time)
 {
 	size_t n = strlen(f->target) - (f->one_file ? strlen(SUFFIX) : 0);
 
@@ -74,8 +56,8 @@ static char *name_at(const struct hdf5_feed *f, uint64_t time)
 	}
 }
 
-/* Does a name belong to this target? TARGET.<digits>.hdf5 */
-static bool is_mine(const struct hdf5_feed *f, const char *path)
+/* Is it a name of this target: TARGET.<digits>.hdf5? */
+static bool is_mine(const struct hdf5_sink *f, const char *path)
 {
 	size_t n = strlen(f->target);
 
@@ -87,13 +69,13 @@ static bool is_mine(const struct hdf5_feed *f, const char *path)
 	return digits && !strcmp(path + n + 1 + digits, SUFFIX);
 }
 
-static int open_writer(struct hdf5_feed *f, struct strbuf *why)
+static int open_writer(struct hdf5_sink *f, struct strbuf *why)
 {
 	uint64_t now = (uint64_t)clock_realtime_us() / 1000000;
 
 	if (!f->path)
 		f->path = f->one_file ? xstrdup(f->target) : name_at(f, now);
-	int r = make_directories(f->path, why);
+	int r = fs_make_parents(f->path, 0755, why);
 	if (r < 0)
 		return r;
 	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now, f->committed};
@@ -103,7 +85,7 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	if (r < 0)
 		return r;
 	rows_begin(&f->rows, f->h, f->w, f->layout);
-	/* a commit that failed behind its journal has been made up for */
+	/* opening it completed a commit that failed after its journal was written */
 	if (f->h->position(f->w) > f->committed)
 		f->committed = f->h->position(f->w);
 	if (f->have < f->committed)
@@ -111,7 +93,7 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	return 0;
 }
 
-static int close_writer(struct hdf5_feed *f)
+static int close_writer(struct hdf5_sink *f)
 {
 	rows_end(&f->rows);
 	int r = f->h->finish(f->w);
@@ -119,9 +101,9 @@ static int close_writer(struct hdf5_feed *f)
 	return r;
 }
 
-/* The file is left as it is; the next one is opened when it is needed. One that did not get to the
- * disk is opened again, and left after the next commit: the journal is about one file. */
-static void roll_over(struct hdf5_feed *f, bool rename_it)
+/* Closes the file; the next one is opened when it is needed. A file that could not be synced is
+ * opened again and closed after the next commit, because the journal is about one file. */
+static void roll_over(struct hdf5_sink *f, bool rename_it)
 {
 	uint64_t begin = f->h->begin(f->w);
 
@@ -137,7 +119,7 @@ static void roll_over(struct hdf5_feed *f, bool rename_it)
 	f->anew = false;
 }
 
-static bool is_full(const struct hdf5_feed *f)
+static bool is_full(const struct hdf5_sink *f)
 {
 	uint64_t now = (uint64_t)clock_realtime_us() / 1000000, begin = f->h->begin(f->w);
 
@@ -147,10 +129,9 @@ static bool is_full(const struct hdf5_feed *f)
 
 /* ---- commits -------------------------------------------------------------------------------- */
 
-/* The file cannot be gone on with as it is open. It is what it was at the last commit, and what
- * came since comes again. If it is the library that cannot, and that does not help, another file is
- * begun and this one put aside. */
-static int give_up(struct hdf5_feed *f, int error)
+/* Closes the file after an error. It is as it was at the last commit, and later entries come again.
+ * If the library fails repeatedly, the file is put aside and a new one is begun. */
+static int give_up(struct hdf5_sink *f, int error)
 {
 	if (f->w)
 		(void)close_writer(f);
@@ -171,12 +152,12 @@ static int give_up(struct hdf5_feed *f, int error)
 	return -EAGAIN;
 }
 
-/* Another file takes what was not committed to this one. */
-static int leave(struct hdf5_feed *f, struct strbuf *why)
+/* The file was removed: what was not committed goes to a new one. */
+static int leave(struct hdf5_sink *f, struct strbuf *why)
 {
 	strbuf_addf(why,
-		    "'%s' is not there any more: it was removed, or its filesystem was; goes on "
-		    "with the one that is there now, or a new one",
+		    "'%s' or its filesystem was removed; continues with the file that is there "
+		    "now, or a new one",
 		    f->path);
 	(void)give_up(f, -EAGAIN);
 	free(f->path);
@@ -184,12 +165,12 @@ static int leave(struct hdf5_feed *f, struct strbuf *why)
 	return -EAGAIN;
 }
 
-static int commit_to(struct hdf5_feed *f, uint64_t number, struct strbuf *why)
+static int commit_to(struct hdf5_sink *f, uint64_t number, struct strbuf *why)
 {
 	if (f->h->is_gone(f->w))
 		return leave(f, why);
 	int r = f->h->commit(f->w, number, why);
-	/* also while it was written to */
+	/* it may also be removed during the commit */
 	if (r == 0 && f->h->is_gone(f->w))
 		return leave(f, why);
 	if (r == -EAGAIN) {
@@ -206,23 +187,23 @@ static int commit_to(struct hdf5_feed *f, uint64_t number, struct strbuf *why)
 	return 0;
 }
 
-/* What is owed first; then there is a file. */
-static int ready(struct hdf5_feed *f, struct strbuf *why)
+/* Repeats a failed commit, and opens a file if there is none. */
+static int ready(struct hdf5_sink *f, struct strbuf *why)
 {
 	int r = f->owed ? commit_to(f, f->owed, why) : 0;
 
 	if (r < 0 || f->w)
 		return r;
-	/* it has been open before: whatever is in the way may pass */
+	/* it was open before, so any error may pass */
 	r = open_writer(f, why);
 	return r < 0 && r != -EAGAIN ? give_up(f, r) : r;
 }
 
-/* ---- the feed ------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 static void close_hdf5(void *state)
 {
-	struct hdf5_feed *f = state;
+	struct hdf5_sink *f = state;
 
 	if (f->w)
 		close_writer(f);
@@ -241,11 +222,10 @@ static int open_hdf5(const struct sink_options *o, void **state, uint64_t *posit
 
 	if (!h)
 		return -ENOSYS;
-	if (!*o->target || strlen(o->target) > PATH_MAX - 64) {
-		strbuf_addstr(why, "hdf5 wants the path of a file, or what such paths begin with");
-		return -EINVAL;
-	}
-	struct hdf5_feed *f = xcalloc(1, sizeof(*f));
+	if (!*o->target || strlen(o->target) > PATH_MAX - 64)
+		return strbuf_fail(why, -EINVAL,
+				   "sink hdf5 needs the path of a file, or a prefix of such paths");
+	struct hdf5_sink *f = xcalloc(1, sizeof(*f));
 	f->h = h;
 	f->target = xstrdup(o->target);
 	f->journal = xstrdup(o->state);
@@ -263,26 +243,20 @@ static int open_hdf5(const struct sink_options *o, void **state, uint64_t *posit
 	}
 	if (r == 0 || r == -ENOENT)
 		r = open_writer(f, why);
-	if (r < 0) {
-		close_hdf5(f);
-		/* somebody who is killed holds the locks until his last commit is done */
-		return r == -EBUSY ? -EAGAIN : r;
-	}
 	*position = f->committed ? f->committed + 1 : 0;
-	*state = f;
-	return 0;
+	/* a killed process holds its locks until its last commit is done */
+	return sink_opened(f, r == -EBUSY ? -EAGAIN : r, close_hdf5, state);
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
 		     struct sample_file *from, struct strbuf *why)
 {
-	struct hdf5_feed *f = state;
+	struct hdf5_sink *f = state;
 	int r = ready(f, why);
 
-	(void)name;
 	if (r < 0)
 		return r;
-	if (number <= f->have) /* comes again, and is there */
+	if (number <= f->have) /* delivered again */
 		return 0;
 	r = rows_add(&f->rows, f->mappers, from, why);
 	f->have = number;
@@ -291,18 +265,18 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 
 static int commit(void *state, uint64_t number, struct strbuf *why)
 {
-	struct hdf5_feed *f = state;
+	struct hdf5_sink *f = state;
 	int r = ready(f, why);
 
 	if (r < 0 || f->have <= f->committed)
 		return r;
-	/* what the writer has is all of it */
+	/* the writer may have more than that */
 	return commit_to(f, f->have > number ? f->have : number, why);
 }
 
 static int reopen(void *state, struct strbuf *why)
 {
-	struct hdf5_feed *f = state;
+	struct hdf5_sink *f = state;
 
 	if (!f->w)
 		return 0;
@@ -315,7 +289,7 @@ static int reopen(void *state, struct strbuf *why)
 
 static int number_again(void *state, uint64_t next, struct strbuf *why)
 {
-	struct hdf5_feed *f = state;
+	struct hdf5_sink *f = state;
 	int r = ready(f, why);
 
 	if (r == 0)
@@ -328,13 +302,13 @@ static int number_again(void *state, uint64_t next, struct strbuf *why)
 const struct sink sink_hdf5 = {
 	.name = "hdf5",
 	.target = "PATH",
-	.help = "HDF5 files, a group for each job and a table for each source",
+	.help = "HDF5 files with a group per job and a table per source",
 	.open = open_hdf5,
 	.batch = add_batch,
 	.commit = commit,
 	.number_again = number_again,
 	.reopen = reopen,
 	.close = close_hdf5,
-	/* what a commit costs is by the table, and memory is looked after here */
+	/* the cost of a commit depends on the tables, and HELD_MAX limits memory */
 	.commit_entries = UINT_MAX,
 };

@@ -1,6 +1,5 @@
-/* What the files of feed hdf5 share. */
-#ifndef PL_SINKS_HDF5_SINK_HDF5_H
-#define PL_SINKS_HDF5_SINK_HDF5_H
+/* Shared by the files of sink hdf5. */
+#pragma once
 
 #include "core/quota.h"
 #include "sinks/sink.h"
@@ -8,7 +7,7 @@
 
 #define TABLES_MAX 16
 
-/* Where the columns of a table of fixed rows are. */
+/* Offsets of the columns in a table of fixed rows. */
 struct table_rows {
 	const struct row_table *of; /* NULL: not used yet */
 	struct hdf5_schema *schema;
@@ -16,7 +15,7 @@ struct table_rows {
 	size_t fields[ROW_FIELDS_MAX];
 };
 
-/* The table of a source of ours, with the metrics that it had. */
+/* The table of one of our sources with its metrics. */
 struct source_rows {
 	struct source_rows *next;
 	char *name;              /* of the table */
@@ -27,21 +26,19 @@ struct source_rows {
 	bool real[SAMPLE_METRICS_MAX];
 };
 
-/* Rows on their way to the writer, with what is known of their columns; ends with the writer. */
+/* Tables of the open file. */
 struct rows {
 	const struct hdf5_functions *h;
 	struct hdf5_writer *w;
 	const struct row_layout *layout; /* as in struct sink_options */
 	struct table_rows tables[TABLES_MAX];
 	struct source_rows *sources;
-	struct quota names; /* of sources that are not just as ours */
+	struct quota names; /* for sources that differ from ours */
 };
 
 void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w,
 		const struct row_layout *layout);
 void rows_end(struct rows *r);
-/* All readings of an entry. The mappers are those of all entries: they have what was before. */
+/* Adds all readings of an entry. The mappers keep state between entries. */
 int rows_add(struct rows *r, struct row_mappers *mappers, struct sample_file *f,
 	     struct strbuf *why);
-
-#endif

@@ -1,15 +1,15 @@
 /*
- * Readings as rows of HDF5 tables. What came in a layout of fixed rows goes to its tables as it
- * came; what our nodes sent goes there by a mapper, and besides, whole, to a table named like its
- * source, with the time in nanoseconds. Levels are floating point numbers there, so that one that
- * is not known is NaN and none that is known looks like it; counters are whole numbers, and -1 is
- * not known.
+ * Readings as rows of HDF5 tables. Rows that came in a fixed layout go to its tables unchanged.
+ * Those of our nodes go there by a mapper, and completely to a table with the name of their source
+ * and the time in nanoseconds. Gauges are floating point numbers there, NaN if unknown; counters
+ * are integers, -1 if unknown.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "sinks/hdf5/sink_hdf5.h"
 #include "tables/hdf5/column_notes.h"
+#include "sinks/sink_lines.h"
 #include "transport/known_names.h"
 
 #define HOST_SIZE 255
@@ -22,9 +22,7 @@ void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writ
 	*r = (struct rows){.h = h,
 			   .w = w,
 			   .layout = layout,
-			   .names = {.what = "hdf5: kinds of tables",
-				     .max = SOURCES_MAX,
-				     .each = SOURCES_MAX / 4}};
+			   .names = QUOTA("hdf5: kinds of tables", SOURCES_MAX)};
 }
 
 void rows_end(struct rows *r)
@@ -44,7 +42,7 @@ static void put_text(unsigned char *to, size_t room, const char *s, size_t n)
 	memcpy(to, s, n < room ? n : room);
 }
 
-/* Names from outside become names of groups, tables and columns. */
+/* Makes a name from a node fit for a group, table or column. */
 static void clean_name(char *to, size_t room, const char *s, size_t n)
 {
 	size_t i = 0;
@@ -103,7 +101,7 @@ static void make_table(struct rows *r, struct table_rows *b, const struct row_ta
 	b->schema = r->h->schema(r->w, columns, n, NULL);
 }
 
-/* NULL: there are too many. */
+/* NULL: too many tables. */
 static struct table_rows *find_table(struct rows *r, const struct row_table *of)
 {
 	for (size_t i = 0; i < TABLES_MAX; i++) {
@@ -161,7 +159,7 @@ static void sign(struct strbuf *out, const struct sample_file_source *s)
 	}
 }
 
-/* A name that no column before it has. */
+/* A name that differs from those of all columns before it. */
 static void name_column(char (*names)[COLUMN_NOTE_NAME], size_t i, const char *wanted)
 {
 	clean_name(names[i], COLUMN_NOTE_NAME - 4, *wanted ? wanted : "_",
@@ -231,27 +229,23 @@ static struct source_rows *find_source(struct rows *r, const char *host,
 static void add_own_row(struct rows *r, const struct source_rows *t, const struct sample_file *f,
 			size_t row)
 {
-	const struct sample_set *set = &f->reading;
-	const struct entity *e = &f->sources[f->source].entities[set->rows[row].entity];
+	const struct sink_row s = sink_row(f, row);
 	char job[HDF5_JOB_MAX] = "0", entity[ENTITY_SIZE + 1];
 	const int64_t time = f->time_us * 1000;
-	const char *id;
-	size_t n;
 
-	if (sink_job_of(e, &id, &n))
-		clean_name(job, COLUMN_NOTE_NAME, id, n);
+	if (s.job)
+		clean_name(job, COLUMN_NOTE_NAME, s.job, s.job_size);
 	unsigned char *to =
 		r->h->add(r->w, r->h->table(r->w, *job ? job : "0", t->name, t->schema, 0));
 	memcpy(to, &time, sizeof(time));
 	put_text(to + t->host, HOST_SIZE, f->head.host, strlen(f->head.host));
-	snprintf(entity, sizeof(entity), "%s:%s", entity_kind_name(e->kind), e->name);
+	snprintf(entity, sizeof(entity), "%s:%s", entity_kind_name(s.entity->kind), s.entity->name);
 	put_text(to + t->entity, ENTITY_SIZE, entity, strlen(entity));
-	for (unsigned m = 0; m < set->metric_count; m++) {
-		if (!(set->rows[row].present >> m & 1))
+	for (unsigned m = 0; m < f->reading.metric_count; m++) {
+		if (!(s.present >> m & 1))
 			continue;
-		double real = t->real[m] ? sample_value(set, row, m) : 0;
-		const void *value = t->real[m] ? (const void *)&real
-					       : &set->values[row * set->metric_count + m];
+		double real = t->real[m] ? sample_value(&f->reading, row, m) : 0;
+		const void *value = t->real[m] ? (const void *)&real : &s.values[m];
 		memcpy(to + t->fields[m], value, 8);
 	}
 }
@@ -260,10 +254,9 @@ static int add_own(struct rows *r, const struct sample_file *f, struct strbuf *w
 {
 	const struct source_rows *t = find_source(r, f->head.host, &f->sources[f->source]);
 
-	if (!t) {
-		strbuf_addstr(why, "more sources with metrics of their own than its host may use");
-		return -E2BIG;
-	}
+	if (!t)
+		return strbuf_fail(why, -E2BIG,
+				   "its host has too many sources with unknown metrics");
 	for (size_t i = 0; i < f->reading.row_count; i++)
 		add_own_row(r, t, f, i);
 	return 0;

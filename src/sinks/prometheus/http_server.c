@@ -1,4 +1,4 @@
-/* An address that Prometheus scrapes; see openmetrics.h. */
+/* The address that Prometheus scrapes; see openmetrics.h. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ static const char *page(void *user, const char *accept, struct strbuf *out)
 			   : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* "HOST:PORT" in two; false when it is none. */
+/* Splits "HOST:PORT"; false if it is invalid. */
 static bool split_address(const char *address, char **ret_host, char **ret_port)
 {
 	const char *colon = strrchr(address, ':');
@@ -51,7 +51,7 @@ static int try_listen(const struct addrinfo *a, int *ret)
 	if (fd < 0)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* all addresses: those of version 4, too */
+	/* all addresses include those of IPv4 */
 	if (a->ai_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0) {
@@ -75,22 +75,17 @@ static int listen_on(const char *address, unsigned *ret_port, struct strbuf *why
 	socklen_t size = sizeof(bound);
 	int fd = -1, r = -EADDRNOTAVAIL;
 
-	if (!split_address(address, &host, &port)) {
-		strbuf_addf(why, "'%s' is no address: HOST:PORT is", address);
-		return -EINVAL;
-	}
+	if (!split_address(address, &host, &port))
+		return strbuf_fail(why, -EINVAL, "invalid address '%s'; use HOST:PORT", address);
 	int error = getaddrinfo(*host ? host : NULL, port, &hints, &list);
-	if (error) {
-		strbuf_addf(why, "cannot find '%s': %s", host, gai_strerror(error));
-		return -EINVAL;
-	}
+	if (error)
+		return strbuf_fail(why, -EINVAL, "cannot resolve '%s': %s", host,
+				   gai_strerror(error));
 	for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
 		r = try_listen(a, &fd);
 	freeaddrinfo(list);
-	if (fd < 0) {
-		strbuf_addf(why, "cannot listen on '%s': %s", address, strerror(-r));
-		return r;
-	}
+	if (fd < 0)
+		return strbuf_fail(why, r, "cannot listen on '%s': %s", address, strerror(-r));
 	if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0)
 		*ret_port = ntohs(bound.ss_family == AF_INET6
 					  ? ((struct sockaddr_in6 *)&bound)->sin6_port
@@ -115,8 +110,7 @@ int http_server_open(struct endpoint **ret, const char *address, struct openmetr
 	if (!e->server) {
 		close(fd);
 		free(e);
-		strbuf_addf(why, "cannot answer on '%s'", address);
-		return -EIO;
+		return strbuf_fail(why, -EIO, "cannot start the HTTP server on '%s'", address);
 	}
 	*ret = e;
 	return 0;

@@ -1,11 +1,9 @@
 /*
- * Module "endpoint": a page over HTTP, by libmicrohttpd. Callers that connect and say nothing, or
- * not all, must not keep others out: there is room for some that wait, and when one more comes, the
- * oldest of the address that has most of them goes. One that was served stays before those. Nor
- * must they make us hold page after page that they do not read: whose page is the largest then
- * goes.
+ * Module "endpoint": serves a page over HTTP, by libmicrohttpd. Clients that connect and send no
+ * complete request must not keep others out: when there are too many, the oldest connection of the
+ * address with the most of them is closed, before any that was served. Nor may clients make us hold
+ * many pages that they do not read: then the one with the largest page is closed.
  */
-#include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -14,31 +12,30 @@
 #include "core/module.h"
 #include "sinks/prometheus/http_server_module.h"
 
-#define CONNECTIONS_MAX 512 /* those that were told to go, and are not gone yet, included */
+#define CONNECTIONS_MAX 512 /* including those that are being closed */
 #define CALLERS_MAX 64
 #define TIMEOUT_S 10 /* without a byte */
 #define MEMORY_MAX ((size_t)16384)
-#define PAGES_MAX ((size_t)32 << 20) /* bytes that are not yet fetched */
+#define PAGES_MAX ((size_t)32 << 20) /* bytes not yet fetched */
 
-/* Who is connected. */
+/* A connected client. */
 struct caller {
 	int fd;
 	unsigned char address[16];
 	bool served;
-	size_t page; /* bytes of one that is being fetched */
+	size_t page; /* bytes of the page that is being fetched */
 };
 
 struct server {
 	struct MHD_Daemon *daemon;
 	endpoint_page page;
 	void *user;
-	/* of the thread of the daemon alone */
+	/* used by the server's thread only */
 	struct caller *callers[CALLERS_MAX + 1]; /* the oldest first */
 	size_t caller_count;
 };
 
-/* ---- who may stay ------------------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------------- */
 
 static void forget(struct server *s, const struct caller *c)
 {
@@ -60,7 +57,7 @@ static size_t like(const struct server *s, const struct caller *c)
 	return n;
 }
 
-/* Ends the oldest of those of whom there are most; the daemon then closes it. */
+/* Shuts down the oldest of the most numerous clients; the server then closes it. */
 static void make_room(struct server *s)
 {
 	const struct caller *gone = s->callers[0];
@@ -77,7 +74,7 @@ static void make_room(struct server *s)
 	forget(s, gone);
 }
 
-/* Ends those that fetch the largest pages, the oldest first, until there is room for one more. */
+/* Shuts down the clients with the largest pages, the oldest first, until there is room. */
 static void make_room_for(struct server *s, const struct caller *one)
 {
 	for (;;) {
@@ -104,7 +101,7 @@ static void take_address(struct caller *c, const struct sockaddr *a)
 {
 	if (a && a->sa_family == AF_INET)
 		memcpy(c->address, &((const struct sockaddr_in *)a)->sin_addr, 4);
-	else if (a && a->sa_family == AF_INET6) /* who has one has a network of them */
+	else if (a && a->sa_family == AF_INET6) /* a client has a whole network of these */
 		memcpy(c->address, &((const struct sockaddr_in6 *)a)->sin6_addr, 8);
 }
 
@@ -141,7 +138,7 @@ static struct caller *caller_of(struct MHD_Connection *c)
 	return info ? info->socket_context : NULL;
 }
 
-static void book_served(struct server *s, struct MHD_Connection *c, size_t bytes)
+static void note_served(struct server *s, struct MHD_Connection *c, size_t bytes)
 {
 	struct caller *one = caller_of(c);
 
@@ -152,20 +149,16 @@ static void book_served(struct server *s, struct MHD_Connection *c, size_t bytes
 	make_room_for(s, one);
 }
 
-static void fetched(void *user, struct MHD_Connection *c, void **state,
-		    enum MHD_RequestTerminationCode how)
+static void fetched(void *user PL_UNUSED, struct MHD_Connection *c, void **state PL_UNUSED,
+		    enum MHD_RequestTerminationCode how PL_UNUSED)
 {
 	struct caller *one = caller_of(c);
 
-	(void)user;
-	(void)state;
-	(void)how;
 	if (one)
 		one->page = 0;
 }
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
 			      struct strbuf *text)
@@ -187,8 +180,8 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const c
 }
 
 static enum MHD_Result request(void *user, struct MHD_Connection *c, const char *url,
-			       const char *method, const char *version, const char *data,
-			       size_t *size, void **state)
+			       const char *method, const char *version PL_UNUSED,
+			       const char *data PL_UNUSED, size_t *size, void **state)
 {
 	static int begun;
 	struct server *s = user;
@@ -196,9 +189,7 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 	const char *type = "text/plain; charset=utf-8";
 	unsigned status = MHD_HTTP_OK;
 
-	(void)version;
-	(void)data;
-	/* the first call has the head alone */
+	/* the first call has only the header */
 	if (!*state) {
 		*state = &begun;
 		return MHD_YES;
@@ -209,7 +200,7 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
 		status = MHD_HTTP_METHOD_NOT_ALLOWED;
-		strbuf_addstr(&text, "only GET\n");
+		strbuf_addstr(&text, "only GET is allowed\n");
 	} else if (!strcmp(url, "/metrics")) {
 		const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
 
@@ -218,17 +209,14 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 		strbuf_addstr(&text, "plimsoll: see /metrics\n");
 	} else {
 		status = MHD_HTTP_NOT_FOUND;
-		strbuf_addstr(&text, "there is /metrics\n");
+		strbuf_addstr(&text, "not found; see /metrics\n");
 	}
-	book_served(s, c, text.len);
+	note_served(s, c, text.len);
 	return answer(c, status, type, &text);
 }
 
-static void no_log(void *user, const char *format, va_list ap)
+static void no_log(void *user PL_UNUSED, const char *format PL_UNUSED, va_list ap PL_UNUSED)
 {
-	(void)user;
-	(void)format;
-	(void)ap;
 }
 
 static void *start(int fd, endpoint_page page, void *user)
@@ -260,9 +248,4 @@ static void stop(void *server)
 
 static const struct http_server_functions functions = {start, stop};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "endpoint",
-	.library = "libmicrohttpd",
-	.functions = &functions,
-};
+PL_MODULE("endpoint", "libmicrohttpd", &functions);

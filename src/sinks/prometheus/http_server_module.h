@@ -1,17 +1,14 @@
-/* What module "endpoint" offers: answering HTTP requests on a socket that is listened on. */
-#ifndef PL_SINKS_PROMETHEUS_HTTP_SERVER_MODULE_H
-#define PL_SINKS_PROMETHEUS_HTTP_SERVER_MODULE_H
+/* Functions of module "endpoint": answers HTTP requests on a listening socket. */
+#pragma once
 
 #include "core/strbuf.h"
 
-/* The page of GET /metrics; accept is the request's header, "" when there is none. The type of what
- * was written, a constant. */
+/* Writes the page of GET /metrics; accept: that header of the request, or "". Returns the content
+ * type. */
 typedef const char *(*endpoint_page)(void *user, const char *accept, struct strbuf *out);
 
 struct http_server_functions {
-	/* The socket is taken. NULL when it cannot be. Requests come from a thread of its own. */
+	/* Takes the socket; NULL on failure. Calls page() in its own thread. */
 	void *(*start)(int fd, endpoint_page page, void *user);
 	void (*stop)(void *server);
 };
-
-#endif

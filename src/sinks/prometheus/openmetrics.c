@@ -1,27 +1,24 @@
-/* The last values of every job and node as text; see openmetrics.h. */
+/* The latest values of every job and node as text; see openmetrics.h. */
 #include "sinks/prometheus/openmetrics.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "core/clock.h"
+#include "core/hash_map.h"
 #include "core/quota.h"
 #include "core/text/text.h"
 #include "sinks/own_metrics.h"
 #include "sinks/sink.h"
 #include "transport/known_names.h"
 
-#define TABLE 4096
-#define FAMILIES_MAX 8192    /* beside our own */
+#define FAMILIES_MAX 8192    /* for unknown metrics */
 #define SOURCES_OF_ONE 256   /* host */
-#define ROWS_OF_ONE 250000   /* the same */
-#define LOOK_FOR_SILENT 4096 /* after so many new sources, whether anybody asks or not */
+#define ROWS_OF_ONE 250000   /* host */
+#define LOOK_FOR_SILENT 4096 /* drop silent sources after so many new ones */
 #define NAME_MAX_BYTES 200
-#define SILENCE_NS 60000000000ull /* beside three times the interval between readings */
+#define SILENCE_NS 60000000000ull /* in addition to three intervals between readings */
 
 struct family {
 	char *name; /* without _total */
@@ -35,9 +32,8 @@ struct exposed_row {
 	uint64_t present;
 };
 
-/* What a source of a host said last. */
+/* The latest reading of a source of a host. */
 struct exposed {
-	struct exposed *next; /* of the same hash */
 	char *host, *source;
 	unsigned metric_count;
 	uint32_t families[SAMPLE_METRICS_MAX]; /* plus one; 0: left out */
@@ -51,20 +47,21 @@ struct exposed {
 
 struct openmetrics {
 	pthread_mutex_t lock;
-	struct exposed *table[TABLE];
+	struct exposed **sources;
+	size_t source_count, source_cap;
+	struct hash_map by_host; /* pointers to sources, by the hash of their host */
 	struct family *families;
 	size_t family_count, family_cap;
-	struct quota names; /* of families that are not ours */
+	struct quota names; /* for families of unknown metrics */
 	size_t row_count, rows_max;
 	uint64_t left_out;
-	uint64_t made; /* sources, in all */
+	uint64_t made; /* number of sources created */
 	struct own_metrics *own;
 };
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
-/* Units as Prometheus has them: base units, named at the end. */
+/* Units of Prometheus: base units, which end the name of a metric. */
 static const struct {
 	const char *name; /* "" : none */
 	double scale, divisor;
@@ -124,7 +121,7 @@ static void add_family(struct openmetrics *x, struct strbuf *name, const struct 
 							 .counter = m->kind == KIND_COUNTER};
 }
 
-/* The family's number plus one. 0: there are too many, or one of this name is something else. */
+/* The number of a family plus one. 0: too many, or one of this name has another type. */
 static uint32_t find_family(struct openmetrics *x, const struct exposed *s,
 			    const struct sample_metric *m)
 {
@@ -135,7 +132,7 @@ static uint32_t find_family(struct openmetrics *x, const struct exposed *s,
 		if (!strcmp(x->families[i].name, name.buf))
 			return x->families[i].counter == (m->kind == KIND_COUNTER) ? (uint32_t)i + 1
 										   : 0;
-	if (str_prefix(name.buf, OWN_METRICS_PREFIX)) /* the collector's own, which follow */
+	if (str_prefix(name.buf, OWN_METRICS_PREFIX)) /* names of the collector's own metrics */
 		return 0;
 	if (name.len > NAME_MAX_BYTES || !quota_take(&x->names, s->host))
 		return 0;
@@ -143,8 +140,8 @@ static uint32_t find_family(struct openmetrics *x, const struct exposed *s,
 	return (uint32_t)x->family_count;
 }
 
-/* Our own names are there from the beginning: nobody can use up their room, or have them mean
- * something else. */
+/* Known names are added at the beginning, so that no node can use up their room or give them
+ * another type. */
 static void add_known(void *user, const char *source, const struct sample_metric *m)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
@@ -153,7 +150,7 @@ static void add_known(void *user, const char *source, const struct sample_metric
 	add_family(user, &name, m);
 }
 
-/* The three characters that have a meaning are escaped, bytes that are no text become U+FFFD. */
+/* Escapes the three special characters; invalid UTF-8 becomes U+FFFD. */
 static void add_escaped(struct strbuf *out, const char *s, size_t n, bool quotes)
 {
 	for (size_t i = 0; i < n;) {
@@ -188,7 +185,7 @@ static char *labels_of(const char *host, const struct entity *e)
 	if (sink_job_of(e, &text, &n))
 		openmetrics_add_label(&out, "job_id", text, n);
 	if (e->kind == ENTITY_JOB) {
-		if (entity_fact(e, "user", &text, &n))
+		if (entity_metadata(e, "user", &text, &n))
 			openmetrics_add_label(&out, "user", text, n);
 	} else if (e->kind != ENTITY_NODE) {
 		openmetrics_add_label(&out, entity_kind_name(e->kind), e->name, strlen(e->name));
@@ -198,8 +195,7 @@ static char *labels_of(const char *host, const struct entity *e)
 	return strbuf_take(&out);
 }
 
-/* ---- taking -----------------------------------------------------------------------------------
- */
+/* ---- taking --------------------------------------------------------------------------------- */
 
 static void drop_rows(struct openmetrics *x, struct exposed *s)
 {
@@ -221,34 +217,41 @@ static void free_source(struct openmetrics *x, struct exposed *s)
 	free(s);
 }
 
-/* Sources that nothing was heard of go. */
+/* Drops sources without new readings. */
 static void drop_silent(struct openmetrics *x)
 {
 	uint64_t now = clock_boottime_ns();
+	size_t kept = 0;
 
-	for (size_t i = 0; i < TABLE; i++)
-		for (struct exposed **p = &x->table[i]; *p;) {
-			struct exposed *s = *p;
+	for (size_t i = 0; i < x->source_count; i++) {
+		struct exposed *s = x->sources[i];
 
-			if (now - s->taken_ns > 3 * s->interval_ns + SILENCE_NS) {
-				*p = s->next;
-				free_source(x, s);
-			} else {
-				p = &s->next;
-			}
-		}
+		if (now - s->taken_ns > 3 * s->interval_ns + SILENCE_NS)
+			free_source(x, s);
+		else
+			x->sources[kept++] = s;
+	}
+	if (kept == x->source_count)
+		return;
+	x->source_count = kept;
+	hash_map_clear(&x->by_host);
+	for (size_t i = 0; i < kept; i++)
+		hash_map_add(&x->by_host, hash_text(x->sources[i]->host), (uintptr_t)x->sources[i]);
 }
 
-/* All sources of a host are in one chain. *rows: of the others of them. NULL: it has too many. */
+/* *rows: rows of the other sources of the host. NULL: it has too many sources. */
 static struct exposed *find_source(struct openmetrics *x, const char *host, const char *source,
 				   size_t *rows)
 {
-	struct exposed **slot = &x->table[XXH3_64bits(host, strlen(host)) % TABLE];
+	uint64_t hash = hash_text(host);
 	struct exposed *found = NULL;
 	size_t count = 0;
 
 	*rows = 0;
-	for (struct exposed *s = *slot; s; s = s->next) {
+	for (struct hash_slot *at = hash_map_first(&x->by_host, hash); at;
+	     at = hash_map_next(&x->by_host, at)) {
+		struct exposed *s = (struct exposed *)at->value;
+
 		if (strcmp(s->host, host) != 0)
 			continue;
 		count++;
@@ -264,8 +267,9 @@ static struct exposed *find_source(struct openmetrics *x, const char *host, cons
 	struct exposed *s = xcalloc(1, sizeof(*s));
 	s->host = xstrdup(host);
 	s->source = xstrdup(source);
-	s->next = *slot;
-	*slot = s;
+	GROW(x->sources, x->source_count, x->source_cap);
+	x->sources[x->source_count++] = s;
+	hash_map_add(&x->by_host, hash, (uintptr_t)s);
 	return s;
 }
 
@@ -283,7 +287,7 @@ static void take_metrics(struct openmetrics *x, struct exposed *s, const struct 
 	}
 }
 
-/* others: rows of the other sources of this host. */
+/* others: rows of the other sources of the host. */
 static void take_rows(struct openmetrics *x, struct exposed *s, const struct sample_set *set,
 		      size_t others)
 {
@@ -331,8 +335,7 @@ void openmetrics_take(struct openmetrics *x, const char *host, const char *sourc
 	pthread_mutex_unlock(&x->lock);
 }
 
-/* ---- rendering --------------------------------------------------------------------------------
- */
+/* ---- rendering ------------------------------------------------------------------------------ */
 
 /* A metric of a source, sorted by family. */
 struct column {
@@ -358,14 +361,16 @@ static struct column *columns_of(struct openmetrics *x, size_t *ret)
 	struct column *list = NULL;
 	size_t count = 0, cap = 0;
 
-	for (size_t i = 0; i < TABLE; i++)
-		for (const struct exposed *s = x->table[i]; s; s = s->next)
-			for (unsigned m = 0; m < s->metric_count && s->row_count; m++) {
-				if (!s->families[m])
-					continue;
-				GROW(list, count, cap);
-				list[count++] = (struct column){s->families[m] - 1, m, s, x};
-			}
+	for (size_t i = 0; i < x->source_count; i++) {
+		const struct exposed *s = x->sources[i];
+
+		for (unsigned m = 0; m < s->metric_count && s->row_count; m++) {
+			if (!s->families[m])
+				continue;
+			GROW(list, count, cap);
+			list[count++] = (struct column){s->families[m] - 1, m, s, x};
+		}
+	}
 	if (count)
 		qsort(list, count, sizeof(*list), by_family);
 	*ret = count;
@@ -374,7 +379,7 @@ static struct column *columns_of(struct openmetrics *x, size_t *ret)
 
 static void render_head(const struct family *f, bool openmetrics, struct strbuf *out)
 {
-	/* the older format knows the name of a counter only as a whole */
+	/* the older format has the complete name of a counter here */
 	const char *end = f->counter && !openmetrics ? "_total" : "";
 
 	strbuf_addf(out, "# TYPE %s%s %s\n", f->name, end, f->counter ? "counter" : "gauge");
@@ -411,22 +416,21 @@ static void render_own(const struct openmetrics *x, bool openmetrics, struct str
 {
 	strbuf_addf(out,
 		    "# TYPE plimsoll_exposition_rows gauge\n"
-		    "# HELP plimsoll_exposition_rows jobs, nodes and their parts that are shown\n"
+		    "# HELP plimsoll_exposition_rows jobs, nodes and their parts in this page\n"
 		    "plimsoll_exposition_rows %zu\n",
 		    x->row_count);
 	strbuf_addf(out,
 		    "# TYPE plimsoll_exposition_left_out%s counter\n"
-		    "# HELP plimsoll_exposition_left_out%s rows that were too many\n"
+		    "# HELP plimsoll_exposition_left_out%s rows over the limit\n"
 		    "plimsoll_exposition_left_out_total %llu\n",
 		    openmetrics ? "" : "_total", openmetrics ? "" : "_total",
 		    (unsigned long long)x->left_out);
-	strbuf_addf(
-		out,
-		"# TYPE plimsoll_exposition_names_refused%s counter\n"
-		"# HELP plimsoll_exposition_names_refused%s names that were too many of a host\n"
-		"plimsoll_exposition_names_refused_total %llu\n",
-		openmetrics ? "" : "_total", openmetrics ? "" : "_total",
-		(unsigned long long)x->names.refused);
+	strbuf_addf(out,
+		    "# TYPE plimsoll_exposition_names_refused%s counter\n"
+		    "# HELP plimsoll_exposition_names_refused%s names over the limit of a host\n"
+		    "plimsoll_exposition_names_refused_total %llu\n",
+		    openmetrics ? "" : "_total", openmetrics ? "" : "_total",
+		    (unsigned long long)x->names.refused);
 }
 
 void openmetrics_render(struct openmetrics *x, bool openmetrics, struct strbuf *out)
@@ -453,8 +457,7 @@ void openmetrics_render(struct openmetrics *x, bool openmetrics, struct strbuf *
 		strbuf_addstr(out, "# EOF\n");
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ---------------------------------------------------------------------- */
 
 struct openmetrics *openmetrics_new(size_t rows_max)
 {
@@ -462,9 +465,7 @@ struct openmetrics *openmetrics_new(size_t rows_max)
 
 	pthread_mutex_init(&x->lock, NULL);
 	x->rows_max = rows_max ? rows_max : 1000000;
-	x->names = (struct quota){.what = "prometheus: names of metrics",
-				  .max = FAMILIES_MAX,
-				  .each = FAMILIES_MAX / 4};
+	x->names = (struct quota)QUOTA("prometheus: names of metrics", FAMILIES_MAX);
 	known_metrics(add_known, x);
 	return x;
 }
@@ -478,11 +479,10 @@ void openmetrics_free(struct openmetrics *x)
 {
 	if (!x)
 		return;
-	for (size_t i = 0; i < TABLE; i++)
-		for (struct exposed *s = x->table[i], *next; s; s = next) {
-			next = s->next;
-			free_source(x, s);
-		}
+	for (size_t i = 0; i < x->source_count; i++)
+		free_source(x, x->sources[i]);
+	free(x->sources);
+	hash_map_release(&x->by_host);
 	for (size_t i = 0; i < x->family_count; i++) {
 		free(x->families[i].name);
 		free(x->families[i].help);

@@ -1,8 +1,7 @@
 /*
- * Feed prometheus: an address with the last values of every job and node. Nothing of it is kept: a
- * collector that begins anew shows what comes from then on.
+ * Sink prometheus: serves the latest values of every job and node over HTTP. Nothing is stored:
+ * after a restart the page has what comes from then on.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "sinks/prometheus/openmetrics.h"
@@ -74,17 +73,15 @@ static void show(struct shown *s, const struct sample_file *f, struct last *list
 	}
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct sample_file *f, struct strbuf *why)
+static int add_batch(void *state, uint64_t number PL_UNUSED,
+		     const struct batch_name *name PL_UNUSED, struct sample_file *f,
+		     struct strbuf *why PL_UNUSED)
 {
 	struct shown *s = state;
 	struct last *list = NULL;
 	size_t count = 0;
 	int event;
 
-	(void)number;
-	(void)name;
-	(void)why;
 	while ((event = sample_file_next(f)) > 0) {
 		if (event == SAMPLE_SOURCE && f->source >= count) {
 			list = xreallocarray(list, f->source + 1, sizeof(*list));
@@ -105,11 +102,8 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	return 0;
 }
 
-static int commit(void *state, uint64_t number, struct strbuf *why)
+static int commit(void *state PL_UNUSED, uint64_t number PL_UNUSED, struct strbuf *why PL_UNUSED)
 {
-	(void)state;
-	(void)number;
-	(void)why;
 	return 0;
 }
 
@@ -125,7 +119,7 @@ static void close_prometheus(void *state)
 const struct sink sink_prometheus = {
 	.name = "prometheus",
 	.target = "HOST:PORT",
-	.help = "the last values of every job and node, for Prometheus to scrape",
+	.help = "latest values of every job and node, for Prometheus to scrape",
 	.open = open_prometheus,
 	.batch = add_batch,
 	.commit = commit,

@@ -1,40 +1,35 @@
 /*
- * Feed remote-write: every value as a sample of a series, by Prometheus' remote write protocol 1.0,
- * to whatever speaks it: Prometheus, VictoriaMetrics, Mimir, Thanos. Names and units are those of
- * the feed prometheus; the labels kind and entity say what a row is about. Rows of processes are
- * left out unless the address has ?processes=1: every process would be series of its own.
+ * Sink remote-write: every value as a sample of a series, by Prometheus' remote write protocol 1.0,
+ * to Prometheus, VictoriaMetrics, Mimir, Thanos and others. Names and units are those of the sink
+ * prometheus; the labels kind and entity identify a row. Rows of processes are left out unless the
+ * address has ?processes=1: every process would be series of its own.
  *
- * The series of a job that a source no longer reads are ended by a stale marker. A sample that
- * comes again is the same one, with the same time: servers keep one of them, and VictoriaMetrics
- * does so when it was started with -dedup.minScrapeInterval=1ms.
+ * A stale marker ends the series of a job that a source no longer reads. A sample that is sent
+ * again has the same time, so servers keep one of them (VictoriaMetrics if it was started with
+ * -dedup.minScrapeInterval=1ms).
  *
- * Prometheus itself refuses a request whole when it has one sample that is older than the newest
- * of its series, and so one that comes again. What is sent is therefore made of units, each of one
- * entry: when a request of several is refused, each is sent by itself, and those that are new
- * are taken.
+ * Prometheus itself refuses a whole request if one of its samples is older than the newest of its
+ * series, and so if it is sent again. Therefore the body consists of units of one log entry each:
+ * when a request with several units is refused, each is sent alone, and the new ones are taken.
  */
 #include <errno.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "codecs/snappy.h"
+#include "codecs/compress.h"
+#include "core/hash_map.h"
 #include "core/module.h"
 #include "core/text/text.h"
+#include "core/varint.h"
 #include "sinks/prometheus/openmetrics.h"
 #include "sinks/sink_http.h"
 
-#define BODY_MAX ((size_t)2 << 20) /* of one request, before it is packed */
+#define BODY_MAX ((size_t)2 << 20) /* of one request, uncompressed */
 #define HELD_MAX ((size_t)32 << 20)
-#define STALE 0x7ff0000000000002ull /* a NaN that says: no value from here on */
-#define LIVING 4096                 /* slots of a table */
-#define SERIES_BYTES 128            /* of a series beside its labels and samples, about */
+#define STALE 0x7ff0000000000002ull /* the NaN that ends a series */
+#define SERIES_BYTES 128            /* of a series without its labels and samples, about */
 
-/* A series with the samples of an entry, both as the protocol has them. */
+/* A series with the samples of an entry, both in the format of the protocol. */
 struct series {
-	uint64_t hash;
-	uint32_t next; /* of the same slot, plus one */
 	struct strbuf labels, samples;
 };
 
@@ -46,10 +41,8 @@ struct alive {
 	bool seen;        /* in this reading */
 };
 
-/* The jobs that a source of a host reads; of those that are gone the series are ended. */
+/* The jobs that a source of a host reads, to end the series of those that disappear. */
 struct living {
-	struct living *next;
-	uint64_t hash; /* of host and source */
 	size_t metric_count;
 	struct alive *jobs;
 	size_t count, cap;
@@ -57,35 +50,26 @@ struct living {
 
 struct remote {
 	struct sink_server server;
-	const struct snappy_functions *snappy;
+	const struct pack_functions *snappy;
 	const char *path;
 	bool processes;
 	struct series *series;
 	size_t series_count, series_cap;
-	uint32_t *table; /* of places plus one, by hash */
-	size_t table_size;
-	struct living *living[LIVING];
-	size_t held; /* by the series of the entry at hand */
+	struct hash_map index;  /* into series, by labels */
+	struct hash_map living; /* pointers to struct living, by host and source */
+	size_t held;            /* bytes of the series of the current entry */
 	struct strbuf body;
 	struct unit {
 		size_t end;     /* in the body */
 		uint64_t entry; /* of the log */
 	} * units;
 	size_t unit_count, unit_cap;
-	size_t sent, singly; /* units that are with the server; up to this one each by itself */
-	uint64_t have;       /* last entry whose samples are here, or there */
+	size_t sent, singly; /* units that the server has; up to this one each is sent alone */
+	uint64_t have;       /* last entry that was buffered */
 	struct sink_refusals refusals;
 };
 
-/* ---- the protocol -----------------------------------------------------------------------------
- */
-
-static void add_varint(struct strbuf *out, uint64_t v)
-{
-	for (; v >= 128; v >>= 7)
-		strbuf_addch(out, (char)(v | 128));
-	strbuf_addch(out, (char)v);
-}
+/* ---- the protocol --------------------------------------------------------------------------- */
 
 static size_t varint_size(uint64_t v)
 {
@@ -99,11 +83,11 @@ static size_t varint_size(uint64_t v)
 static void add_bytes(struct strbuf *out, char tag, const char *s, size_t n)
 {
 	strbuf_addch(out, tag);
-	add_varint(out, n);
+	strbuf_add_varint(out, n);
 	strbuf_add(out, s, n);
 }
 
-/* Bytes that are no text become U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD. */
 static void add_label(struct strbuf *out, const char *name, const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf clean = STRBUF_INIT;
@@ -118,7 +102,7 @@ static void add_label(struct strbuf *out, const char *name, const char *s, size_
 		n = clean.len;
 	}
 	strbuf_addch(out, 0x0a); /* TimeSeries.labels */
-	add_varint(out, 1 + varint_size(length) + length + 1 + varint_size(n) + n);
+	strbuf_add_varint(out, 1 + varint_size(length) + length + 1 + varint_size(n) + n);
 	add_bytes(out, 0x0a, name, length);
 	add_bytes(out, 0x12, s, n);
 }
@@ -126,52 +110,34 @@ static void add_label(struct strbuf *out, const char *name, const char *s, size_
 static void add_sample(struct strbuf *out, uint64_t bits, int64_t ms)
 {
 	strbuf_addch(out, 0x12); /* TimeSeries.samples */
-	add_varint(out, 1 + sizeof(bits) + 1 + varint_size((uint64_t)ms));
+	strbuf_add_varint(out, 1 + sizeof(bits) + 1 + varint_size((uint64_t)ms));
 	strbuf_addch(out, 0x09);
 	strbuf_add(out, &bits, sizeof(bits));
 	strbuf_addch(out, 0x10);
-	add_varint(out, (uint64_t)ms);
+	strbuf_add_varint(out, (uint64_t)ms);
 }
 
-/* ---- series -----------------------------------------------------------------------------------
- */
+/* ---- series --------------------------------------------------------------------------------- */
 
-static void grow_table(struct remote *w)
-{
-	if (2 * (w->series_count + 1) <= w->table_size)
-		return;
-	w->table_size = w->table_size ? w->table_size * 2 : 1024;
-	free(w->table);
-	w->table = xcalloc(w->table_size, sizeof(*w->table));
-	for (size_t i = 0; i < w->series_count; i++) {
-		uint32_t *slot = &w->table[w->series[i].hash & (w->table_size - 1)];
-
-		w->series[i].next = *slot;
-		*slot = (uint32_t)i + 1;
-	}
-}
-
-/* The series with the labels that these two parts are, made when it is new. */
+/* The series with these labels, in two parts; adds it if it is new. */
 static struct series *series_of(struct remote *w, const struct strbuf *name,
 				const struct strbuf *row)
 {
-	uint64_t hash = XXH3_64bits_withSeed(row->buf, row->len, XXH3_64bits(name->buf, name->len));
+	uint64_t hash = hash_more(hash_bytes(name->buf, name->len), row->buf, row->len);
 
-	grow_table(w);
-	uint32_t *slot = &w->table[hash & (w->table_size - 1)];
-	for (uint32_t i = *slot; i; i = w->series[i - 1].next) {
-		struct series *s = &w->series[i - 1];
+	for (struct hash_slot *at = hash_map_first(&w->index, hash); at;
+	     at = hash_map_next(&w->index, at)) {
+		struct series *s = &w->series[at->value];
 
-		if (s->hash == hash && s->labels.len == name->len + row->len &&
+		if (s->labels.len == name->len + row->len &&
 		    !memcmp(s->labels.buf, name->buf, name->len) &&
 		    !memcmp(s->labels.buf + name->len, row->buf, row->len))
 			return s;
 	}
+	hash_map_add(&w->index, hash, w->series_count);
 	GROW(w->series, w->series_count, w->series_cap);
 	struct series *s = &w->series[w->series_count++];
-	*s = (struct series){
-		.hash = hash, .next = *slot, .labels = STRBUF_INIT, .samples = STRBUF_INIT};
-	*slot = (uint32_t)w->series_count;
+	*s = (struct series){.labels = STRBUF_INIT, .samples = STRBUF_INIT};
 	strbuf_add(&s->labels, name->buf, name->len);
 	strbuf_add(&s->labels, row->buf, row->len);
 	w->held += SERIES_BYTES + s->labels.len;
@@ -185,8 +151,7 @@ static void forget_series(struct remote *w)
 		strbuf_release(&w->series[i].samples);
 	}
 	w->series_count = w->held = 0;
-	if (w->table)
-		memset(w->table, 0, w->table_size * sizeof(*w->table));
+	hash_map_clear(&w->index);
 }
 
 static void put(struct remote *w, const struct strbuf *name, const struct strbuf *row,
@@ -196,25 +161,18 @@ static void put(struct remote *w, const struct strbuf *name, const struct strbuf
 	w->held += 20;
 }
 
-/* ---- jobs that end ----------------------------------------------------------------------------
- */
+/* ---- jobs that end -------------------------------------------------------------------------- */
 
 static struct living *living_of(struct remote *w, const char *host, const char *source,
 				size_t columns)
 {
-	uint64_t hash =
-		XXH3_64bits_withSeed(source, strlen(source), XXH3_64bits(host, strlen(host)));
-	struct living **slot = &w->living[hash % LIVING], *l = *slot;
+	uint64_t hash = hash_more(hash_text(host), source, strlen(source));
+	const struct hash_slot *at = hash_map_first(&w->living, hash);
+	struct living *l = at ? (struct living *)at->value : xcalloc(1, sizeof(*l));
 
-	while (l && l->hash != hash)
-		l = l->next;
-	if (!l) {
-		l = xcalloc(1, sizeof(*l));
-		l->hash = hash;
-		l->next = *slot;
-		*slot = l;
-	}
-	/* metrics are known by their places: with others, nothing is known */
+	if (!at)
+		hash_map_add(&w->living, hash, (uintptr_t)l);
+	/* metrics are identified by their index: other metrics need a new start */
 	if (l->metric_count != columns) {
 		while (l->count)
 			strbuf_release(&l->jobs[--l->count].labels);
@@ -225,7 +183,7 @@ static struct living *living_of(struct remote *w, const char *host, const char *
 
 static void see(struct living *l, const struct strbuf *row, uint64_t present)
 {
-	uint64_t hash = XXH3_64bits(row->buf, row->len);
+	uint64_t hash = hash_bytes(row->buf, row->len);
 
 	for (size_t i = 0; i < l->count; i++)
 		if (l->jobs[i].hash == hash) {
@@ -239,7 +197,7 @@ static void see(struct living *l, const struct strbuf *row, uint64_t present)
 	strbuf_add(&a->labels, row->buf, row->len);
 }
 
-/* A stale marker for each series of a job that this reading has not. */
+/* Adds a stale marker to each series of a job that is not in this reading. */
 static void end_series(struct remote *w, struct living *l, const struct strbuf *names,
 		       int64_t time_us)
 {
@@ -263,34 +221,33 @@ static void end_series(struct remote *w, struct living *l, const struct strbuf *
 
 static void forget_living(struct remote *w)
 {
-	for (size_t i = 0; i < LIVING; i++)
-		while (w->living[i]) {
-			struct living *l = w->living[i];
+	for (struct hash_slot *s = NULL; (s = hash_map_each(&w->living, s));) {
+		struct living *l = (struct living *)s->value;
 
-			w->living[i] = l->next;
-			while (l->count)
-				strbuf_release(&l->jobs[--l->count].labels);
-			free(l->jobs);
-			free(l);
-		}
+		while (l->count)
+			strbuf_release(&l->jobs[--l->count].labels);
+		free(l->jobs);
+		free(l);
+	}
+	hash_map_release(&w->living);
 }
 
-/* ---- readings ---------------------------------------------------------------------------------
- */
+/* ---- readings ------------------------------------------------------------------------------- */
 
-/* Labels behind the name; sorted, as the protocol wants them. */
-static void row_labels(struct strbuf *out, const char *host, const struct entity *e)
+/* The labels after the name; sorted, as the protocol requires. */
+static void row_labels(struct strbuf *out, const char *host, const struct sink_row *r)
 {
+	const struct entity *e = r->entity;
 	const char *kind = entity_kind_name(e->kind), *text;
 	size_t n;
 
 	strbuf_reset(out);
 	add_label(out, "entity", e->name, strlen(e->name));
 	add_label(out, "host", host, strlen(host));
-	if (sink_job_of(e, &text, &n))
-		add_label(out, "job_id", text, n);
+	if (r->job)
+		add_label(out, "job_id", r->job, r->job_size);
 	add_label(out, "kind", kind, strlen(kind));
-	if (e->kind == ENTITY_JOB && entity_fact(e, "user", &text, &n) && n)
+	if (e->kind == ENTITY_JOB && entity_metadata(e, "user", &text, &n) && n)
 		add_label(out, "user", text, n);
 }
 
@@ -310,35 +267,33 @@ static void add_reading(struct remote *w, const struct sample_file *f)
 	}
 	struct living *l = living_of(w, f->head.host, s->name, s->metric_count);
 	for (size_t i = 0; i < f->reading.row_count && w->held < SINK_HELD_LIMIT; i++) {
-		const struct entity *e = &s->entities[f->reading.rows[i].entity];
-		const int64_t *values = f->reading.values + i * f->reading.metric_count;
+		const struct sink_row r = sink_row(f, i);
 
-		if (e->kind == ENTITY_PROCESS && !w->processes)
+		if (r.entity->kind == ENTITY_PROCESS && !w->processes)
 			continue;
-		row_labels(&row, f->head.host, e);
+		row_labels(&row, f->head.host, &r);
 		for (unsigned m = 0; m < s->metric_count; m++) {
-			if (!(f->reading.rows[i].present >> m & 1))
+			if (!(r.present >> m & 1))
 				continue;
 			union {
 				double value;
 				uint64_t bits;
-			} v = {openmetrics_value(values[m], &s->metrics[m])};
+			} v = {openmetrics_value(r.values[m], &s->metrics[m])};
 
 			put(w, &names[m], &row, v.bits, f->time_us);
 		}
-		if (e->kind == ENTITY_JOB)
-			see(l, &row, f->reading.rows[i].present);
+		if (r.entity->kind == ENTITY_JOB)
+			see(l, &row, r.present);
 	}
-	if (w->held < SINK_HELD_LIMIT) /* else jobs may be missing that are there */
+	if (w->held < SINK_HELD_LIMIT) /* else some jobs of the reading may be missing here */
 		end_series(w, l, names, f->time_us);
 	for (unsigned m = 0; m < s->metric_count; m++)
 		strbuf_release(&names[m]);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
-/* The series of an entry become units; one, unless there are very many. */
+/* Makes units of the series of an entry: one, unless there are very many. */
 static void add_units(struct remote *w)
 {
 	size_t begin = w->body.len;
@@ -347,7 +302,7 @@ static void add_units(struct remote *w)
 		const struct series *s = &w->series[i];
 
 		strbuf_addch(&w->body, 0x0a); /* WriteRequest.timeseries */
-		add_varint(&w->body, s->labels.len + s->samples.len);
+		strbuf_add_varint(&w->body, s->labels.len + s->samples.len);
 		strbuf_add(&w->body, s->labels.buf, s->labels.len);
 		strbuf_add(&w->body, s->samples.buf, s->samples.len);
 		if (w->body.len - begin < BODY_MAX && i + 1 < w->series_count)
@@ -364,7 +319,7 @@ static void forget_units(struct remote *w)
 	w->unit_count = w->sent = w->singly = 0;
 }
 
-/* The units of the next request: as many as fit, or one. */
+/* The units of the next request: as many as fit, or one of those to be sent alone. */
 static size_t units_to(const struct remote *w)
 {
 	size_t begin = w->sent ? w->units[w->sent - 1].end : 0, to = w->sent + 1;
@@ -378,7 +333,9 @@ static int send_some(struct remote *w, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT;
 	size_t begin = w->sent ? w->units[w->sent - 1].end : 0, to = units_to(w);
-	int r = w->snappy->pack(w->body.buf + begin, w->units[to - 1].end - begin, &packed);
+	bool done =
+		w->snappy->pack(NULL, w->body.buf + begin, w->units[to - 1].end - begin, &packed);
+	int r = done ? 0 : -EIO;
 
 	const struct http_request post = {.method = "POST",
 					  .path = w->path,
@@ -393,7 +350,7 @@ static int send_some(struct remote *w, struct strbuf *why)
 		return r;
 	long status = w->server.reply.status;
 	if (status == 404 || status == 405) {
-		/* an address that is wrong is nothing that samples can be blamed for */
+		/* the address is wrong, not the samples */
 		http_add_reason(why, &w->server.reply);
 		return -EAGAIN;
 	}
@@ -401,7 +358,7 @@ static int send_some(struct remote *w, struct strbuf *why)
 		w->singly = to;
 		return 0;
 	}
-	/* they are there already, or will never be */
+	/* the server has them already, or will never take them */
 	if (status / 100 != 2)
 		r = sink_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply,
 				why);
@@ -410,8 +367,7 @@ static int send_some(struct remote *w, struct strbuf *why)
 	return r;
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------
- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 static void close_remote_write(void *state)
 {
@@ -423,7 +379,7 @@ static void close_remote_write(void *state)
 	strbuf_release(&w->body);
 	free(w->units);
 	free(w->series);
-	free(w->table);
+	hash_map_release(&w->index);
 	free(w);
 }
 
@@ -441,25 +397,19 @@ static int open_remote_write(const struct sink_options *o, void **state, uint64_
 	w->snappy = m->functions;
 	w->refusals = sink_refusals("remote-write", o);
 	w->processes = processes && !strcmp(processes, "1");
-	/* an address without a path gets the usual one */
+	/* the default path, if the address has none */
 	const char *host = strstr(url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
 	w->path = path && path[1] ? "" : "/api/v1/write";
 	int r = sink_server_open(&w->server, o, url, why);
-	if (r < 0) {
-		close_remote_write(w);
-		return r;
-	}
 	*position = 0;
-	*state = w;
-	return 0;
+	return sink_opened(w, r, close_remote_write, state);
 }
 
-static int commit(void *state, uint64_t number, struct strbuf *why)
+static int commit(void *state, uint64_t number PL_UNUSED, struct strbuf *why)
 {
 	struct remote *w = state;
 
-	(void)number;
 	while (w->sent < w->unit_count) {
 		int r = send_some(w, why);
 
@@ -470,13 +420,12 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	return 0;
 }
 
-static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+static int add_batch(void *state, uint64_t number, const struct batch_name *name PL_UNUSED,
 		     struct sample_file *f, struct strbuf *why)
 {
 	struct remote *w = state;
 	int event;
 
-	(void)name;
 	if (number <= w->have)
 		return sink_entry_end(&w->refusals, number, w->body.len, HELD_MAX, why);
 	while ((event = sample_file_next(f)) > 0)
@@ -492,7 +441,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 const struct sink sink_remote_write = {
 	.name = "remote-write",
 	.target = "URL",
-	.help = "Prometheus' remote write protocol: VictoriaMetrics, Mimir, Prometheus and others",
+	.help = "Prometheus remote write: VictoriaMetrics, Mimir, Prometheus and others",
 	.open = open_remote_write,
 	.batch = add_batch,
 	.commit = commit,

@@ -11,63 +11,14 @@
 #define MEMORY(n, text) COLUMN(n, BYTES, GAUGE, 1, text)
 
 const struct sample_metric cgroup_columns[CGROUP_METRICS] = {
-	[CPU_USAGE] = TIME("cpu_usage", "CPU time used"),
-	[CPU_USER] = TIME("cpu_user", "CPU time in user mode"),
-	[CPU_SYSTEM] = TIME("cpu_system", "CPU time in the kernel"),
-	[CPU_PERIODS] = COUNT("cpu_periods", "periods of the CPU limit that have passed"),
-	[CPU_THROTTLED_PERIODS] =
-		COUNT("cpu_throttled_periods", "periods in which the CPU limit was reached"),
-	[CPU_THROTTLED_TIME] =
-		TIME("cpu_throttled_time", "time that tasks were stopped by the CPU limit"),
-	[CPU_LIMIT] = {"cpu_limit", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0.001,
-		       "CPUs that the group may use at most"},
-	[MEMORY_CURRENT] = MEMORY("memory_current", "memory in use, with the cache of its files"),
-	[MEMORY_PEAK] = MEMORY("memory_peak", "most memory that was in use"),
-	[MEMORY_LIMIT] = MEMORY("memory_limit", "memory that the group may use at most"),
-	[SWAP_CURRENT] = MEMORY("swap_current", "swap space in use"),
-	[SWAP_LIMIT] = MEMORY("swap_limit", "swap space that the group may use at most"),
-	[MEMSW_CURRENT] = MEMORY("memsw_current", "memory and swap space in use"),
-	[MEMSW_PEAK] = MEMORY("memsw_peak", "most memory and swap space that was in use"),
-	[MEMSW_LIMIT] =
-		MEMORY("memsw_limit", "memory and swap space that the group may use at most"),
-	[MEMORY_ANON] = MEMORY("memory_anon", "memory without a file behind it"),
-	[MEMORY_FILE] = MEMORY("memory_file", "cache of files, and shared memory"),
-	[MEMORY_SHMEM] = MEMORY("memory_shmem", "shared memory and tmpfs"),
-	[MEMORY_MAPPED] = MEMORY("memory_mapped", "files mapped into programs"),
-	[MEMORY_DIRTY] = MEMORY("memory_dirty", "file data that wait to be written"),
-	[MEMORY_WRITEBACK] = MEMORY("memory_writeback", "file data being written"),
-	[MEMORY_KERNEL] = MEMORY("memory_kernel", "memory of the kernel for the group"),
-	[MEMORY_SLAB] = MEMORY("memory_slab", "objects of the kernel for the group"),
-	[MEMORY_SOCK] = MEMORY("memory_sock", "buffers of sockets"),
-	[MEMORY_ANON_HUGEPAGES] = MEMORY("memory_anon_hugepages", "memory in huge pages"),
-	[PAGE_FAULTS] = COUNT("page_faults", "page faults, minor and major"),
-	[MAJOR_FAULTS] = COUNT("major_faults", "page faults that read from a disk"),
-	[MEMORY_HIGH_EVENTS] =
-		COUNT("memory_high_events", "times that memory went over the soft limit"),
-	[MEMORY_MAX_EVENTS] = COUNT("memory_max_events", "times that memory came up to the limit"),
-	[OOM_EVENTS] = COUNT("oom_events", "times that memory was short in spite of reclaim"),
-	[OOM_KILLS] = COUNT("oom_kills", "processes killed because memory was short"),
-	[IO_READ_BYTES] = BYTES("io_read_bytes", "bytes read from disks, over all of them"),
-	[IO_WRITE_BYTES] = BYTES("io_write_bytes", "bytes written to disks, over all of them"),
-	[IO_READS] = COUNT("io_reads", "reads from disks"),
-	[IO_WRITES] = COUNT("io_writes", "writes to disks"),
-	[PIDS_CURRENT] = LEVEL("pids_current", "processes and threads"),
-	[PIDS_PEAK] = LEVEL("pids_peak", "most processes and threads there were"),
-	[PIDS_LIMIT] = LEVEL("pids_limit", "processes and threads that there may be at most"),
-	[CPU_PRESSURE_SOME] = TIME("cpu_pressure_some", "time in which a task waited for a CPU"),
-	[CPU_PRESSURE_FULL] = TIME("cpu_pressure_full", "time in which all tasks waited for a CPU"),
-	[MEMORY_PRESSURE_SOME] =
-		TIME("memory_pressure_some", "time in which a task waited for memory"),
-	[MEMORY_PRESSURE_FULL] =
-		TIME("memory_pressure_full", "time in which all tasks waited for memory"),
-	[IO_PRESSURE_SOME] = TIME("io_pressure_some", "time in which a task waited for I/O"),
-	[IO_PRESSURE_FULL] = TIME("io_pressure_full", "time in which all tasks waited for I/O"),
+#define CGROUP_METRIC(id, ...) [id] = __VA_ARGS__,
+#include "sources/cgroup/cgroup_metrics.def"
+#undef CGROUP_METRIC
 };
 
-/* ---- which file gives what ----------------------------------------------------------------------
- */
+/* ---- which file gives what ------------------------------------------------------------------ */
 
-/* A line of a file: its key, the metric, and the factor and divisor to the metric's raw number. */
+/* A line of a file: its key, the metric, and factor and divisor to the raw value of the metric. */
 struct cgroup_line {
 	const char *key;
 	unsigned metric, times, by;
@@ -125,7 +76,6 @@ static const struct cgroup_line memory_events[] = {
 		controller, name, FILE_LINES, 0, 1, table, ARRAY_SIZE(table) \
 	}
 
-/* The first file that has a metric gives it. */
 const struct cgroup_file cgroup_files[] = {
 	ONE("cpuacct", "cpuacct.usage", NUMBER, CPU_USAGE, 1000),
 	LINES("cpuacct", "cpuacct.stat", cpuacct_stat),
@@ -169,10 +119,9 @@ const struct cgroup_file cgroup_files[] = {
 };
 const size_t cgroup_file_count = ARRAY_SIZE(cgroup_files);
 
-/* ---- texts --------------------------------------------------------------------------------------
- */
+/* ---- texts ---------------------------------------------------------------------------------- */
 
-/* A limit above this is none: version 1 prints 2^63 rounded down to a page. */
+/* A limit above this means no limit: version 1 prints 2^63 rounded down to a page. */
 #define NO_LIMIT ((uint64_t)1 << 60)
 
 static void put(struct cgroup_values *ret, unsigned metric, uint64_t v)
@@ -208,8 +157,7 @@ static void take_lines(const struct cgroup_file *f, struct words text, struct cg
 	}
 }
 
-/* Every line is a device; lines without numbers are devices that did nothing. An empty file is a
- * group that did nothing. */
+/* Every line is a device; lines without numbers, and an empty file, mean no I/O. */
 static void take_io_v2(struct words text, struct cgroup_values *ret)
 {
 	static const char *const keys[IO_FIELDS] = {"rbytes=", "wbytes=", "rios=", "wios="};
@@ -234,7 +182,7 @@ static void take_io_v2(struct words text, struct cgroup_values *ret)
 		put(ret, IO_READ_BYTES + i, cgroup_io_sum(ret->io, i));
 }
 
-/* A file without a device is a group that did nothing, unless no group of this kernel has one. */
+/* A file without a device means no I/O, unless no group of this kernel has one. */
 static void take_io_v1(unsigned first, struct words text, struct cgroup_values *ret)
 {
 	unsigned field = first - IO_READ_BYTES;
@@ -323,7 +271,7 @@ void cgroup_take(const struct cgroup_file *f, struct words text, struct cgroup_v
 	case FILE_LINES:
 		take_lines(f, text, ret);
 		break;
-	/* the account by device goes on: a second file of the same must not go into it */
+	/* counters by device are cumulative: a second file with the same must not be added */
 	case FILE_IO_V2:
 		if (!(ret->present >> f->metric & 1))
 			take_io_v2(text, ret);

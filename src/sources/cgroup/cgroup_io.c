@@ -5,7 +5,7 @@
 
 #include "core/strbuf.h"
 
-/* No group has I/O on as many; what is above is left out. */
+/* More devices are ignored. */
 #define DEVICES_MAX 4096
 
 /* "8:0" */
@@ -50,7 +50,7 @@ static struct io_device *find(struct cgroup_io *io, uint32_t major, uint32_t min
 	struct io_device *d = &io->list[io->hint];
 	*d = (struct io_device){.major = major, .minor = minor};
 	d->counted = !io->devices || !blockdevs_find(io->devices, major, minor)->left_out;
-	io->told &= d->counted;
+	io->reported &= d->counted;
 	return d;
 }
 
@@ -80,7 +80,7 @@ uint64_t cgroup_io_sum(struct cgroup_io *io, unsigned field)
 	for (size_t i = 0; i < io->count; i++) {
 		struct io_device *d = &io->list[i];
 
-		/* one that was taken away and comes back counts from 0 */
+		/* a device that was removed and returns counts from 0 */
 		if (d->fresh >> field & 1)
 			unwrap(&d->counts[field], d->now[field], UNWRAP_SET_BACK);
 		d->fresh &= (uint8_t) ~(1u << field);
@@ -101,11 +101,11 @@ void cgroup_io_partly(struct cgroup_io *io)
 		const struct blockdev *b = &io->devices->list[i];
 		struct io_device *d = b->uncounted ? find(io, b->major, b->minor) : NULL;
 
-		/* and stays so for this group: what it did before a limit was set is not known */
+		/* for good: what it did before a limit was set is unknown */
 		if (d)
 			d->partly = true;
 	}
-	io->told = false;
+	io->reported = false;
 }
 
 void cgroup_io_again(struct cgroup_io *io)
@@ -119,9 +119,9 @@ void cgroup_io_tell(struct cgroup_io *io, struct sample_set *set, uint32_t entit
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (io->told)
+	if (io->reported)
 		return;
-	io->told = true;
+	io->reported = true;
 	for (size_t i = 0; i < io->count; i++) {
 		const struct io_device *d = &io->list[i];
 
@@ -131,7 +131,7 @@ void cgroup_io_tell(struct cgroup_io *io, struct sample_set *set, uint32_t entit
 		strbuf_addf(&text, "%s%s (%s)", text.len ? ", " : "", b->name,
 			    d->partly ? BLOCK_UNCOUNTED : b->left_out);
 	}
-	sample_fact(set, entity, "io_left_out", text.len ? text.buf : NULL);
+	sample_set_metadata(set, entity, "io_left_out", text.len ? text.buf : NULL);
 }
 
 void cgroup_io_release(struct cgroup_io *io)

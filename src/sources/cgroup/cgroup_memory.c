@@ -1,7 +1,7 @@
 /*
- * Memory limit and OOM kills of the control group that this process is in; see cgroup.h. A limit
- * holds for everything below the group that sets it, so all groups up to the mount are read.
- * Version 2 counts a kill in each of them, version 1 only in the victim's own group.
+ * Memory limit and OOM kills of the control group that we are in; see cgroup.h. A limit applies to
+ * all groups below, so all groups up to the mount are read. Version 2 counts a kill in each of
+ * them, version 1 only in the group of the victim.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define TEXT_MAX 65536
 
-/* Reads the files of one version of a group that tell of limits and kills. */
+/* Reads the files of a group with limits and kills, of one version. */
 static void read_group(const char *dir, const char *controller, struct cgroup_values *v)
 {
 	for (size_t i = 0; i < cgroup_file_count; i++) {
@@ -44,7 +44,7 @@ static void read_upwards(const struct cgroup_mount *m, const char *group, const 
 	size_t top = strlen(m->dir);
 	bool own = true;
 
-	/* what another namespace calls its groups is not below the mount */
+	/* a group of another namespace is not below the mount */
 	if (strstr(mount_below(m, group), "/.."))
 		dir[top] = 0;
 	while (strlen(dir) >= top) {

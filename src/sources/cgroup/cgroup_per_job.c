@@ -1,13 +1,12 @@
 /*
- * The jobs of a node by the kernel's own account of their control groups: one row a job, at a cost
- * that does not depend on how many processes it has. Descriptors are kept, texts are not: with a
- * hundred jobs and twenty files each, a buffer a file would be most of the daemon's memory.
+ * The jobs of a node by their control groups: one row per job, at a cost that does not depend on
+ * its number of processes. Descriptors stay open, but all files share one buffer: with a hundred
+ * jobs of twenty files, a buffer per file would be most of the daemon's memory.
  *
- * Not every file is read every time. Limits hardly ever change: they are read at every 16th
- * reading. A job that used no CPU since the last reading and whose memory is as large as it was did
- * nothing that the rest of its files could tell of; they are read again as soon as it does, and at
- * its end. What others do for a job without its CPU (write its pages to disk, take them away, put a
- * process into it, let it wait) is read every time.
+ * Not every file is read every time. Limits rarely change and are read at every 16th reading. If a
+ * job used no CPU since the last reading and its memory has the same size, most of its files cannot
+ * have changed; they are read again when it becomes active, and at its end. What can change without
+ * its CPU time (writeback, reclaim, new processes, waiting) is read every time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,46 +14,45 @@
 #include <sys/resource.h>
 
 #include "sources/cgroup/cgroup_files.h"
-#include "sources/cgroup/job_sources.h"
+#include "sources/cgroup/per_job_state.h"
 #include "sources/sysfile.h"
 
 #define LIMITS_EVERY 16
 #define TEXT_MAX (1u << 20)
 #define FILES_MAX 64
-#define NO_FILE (-2) /* this job has none, or another gives the same */
+#define NO_FILE (-2) /* this job does not have it, or another file has the same */
 
 /* When a file is read. */
 enum rhythm { ALWAYS, ACTIVE, RARELY };
 
 struct row {
 	uint64_t number;
+	struct groups *groups; /* NULL until it is first read */
 	uint64_t inodes[CGROUP_JOBS_CONTROLLERS];
-	int fds[FILES_MAX]; /* by place in cgroup_files; -1: not open */
+	int fds[FILES_MAX]; /* by index in cgroup_files; -1: not open */
 	struct cgroup_values last;
 	struct unwrap counts[CGROUP_METRICS];
 	struct cgroup_io io;
 	uint32_t entity;
 	unsigned readings;
 	bool known; /* has an entity */
-	bool owned; /* whose it is was told */
+	bool owned; /* the owner was reported */
 	bool over;  /* had its last row */
-	bool here;  /* in the list of this reading */
 };
 
 struct groups {
 	struct cgroup_jobs *jobs;
-	struct row **rows; /* sorted by number */
-	size_t count, cap;
+	struct per_job_state rows;
+	struct sample_set *set; /* of the reading under way */
 	char *text;
 	size_t text_cap;
 	enum rhythm rhythms[FILES_MAX];
-	unsigned open, limit; /* descriptors, and how many may be */
-	uint64_t told;        /* metrics whose absence was looked into */
+	unsigned open, limit; /* descriptors that are open, and may be */
+	uint64_t reported;    /* metrics whose absence was handled */
 	struct blockdevs devices;
 };
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 static enum rhythm rhythm_of(const struct cgroup_file *f)
 {
@@ -74,7 +72,7 @@ static enum rhythm rhythm_of(const struct cgroup_file *f)
 		case MEMORY_CURRENT:
 		case PIDS_CURRENT:
 			return ALWAYS;
-		case MEMSW_CURRENT: /* in between it is worked out */
+		case MEMSW_CURRENT: /* computed in between */
 		case MEMSW_PEAK:
 		case MEMORY_KERNEL:
 		case MEMORY_SOCK:
@@ -86,25 +84,14 @@ static enum rhythm rhythm_of(const struct cgroup_file *f)
 	case FILE_LINES:
 		break;
 	}
-	/* of version 2, where the CPU time is one of its lines */
+	/* in version 2 it contains the CPU time */
 	return !*f->controller && !strcmp(f->name, "cpu.stat") ? ALWAYS : ACTIVE;
 }
 
+/* Of version 2 one directory has all. */
 static enum job_controller controller_of(const struct cgroup_file *f)
 {
-	static const struct {
-		const char *name;
-		enum job_controller controller;
-	} names[] = {{"cpuacct", CGROUP_JOBS_CPUACCT},
-		     {"cpu", CGROUP_JOBS_CPU},
-		     {"memory", CGROUP_JOBS_MEMORY},
-		     {"blkio", CGROUP_JOBS_BLKIO},
-		     {"pids", CGROUP_JOBS_PIDS}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(names[i].name, f->controller))
-			return names[i].controller;
-	return CGROUP_JOBS_MEMBERS; /* version 2: one directory has all */
+	return cgroup_jobs_controller(f->controller);
 }
 
 static bool is_of(const struct job *job, const struct cgroup_file *f)
@@ -112,7 +99,7 @@ static bool is_of(const struct job *job, const struct cgroup_file *f)
 	return job->version2 == !*f->controller;
 }
 
-/* The text of a file, from its descriptor or by opening it. */
+/* Reads a file by its descriptor, or opens it. */
 static int read_text(struct groups *g, int *fd, int dir, const char *name, struct words *ret)
 {
 	bool keep = *fd >= 0;
@@ -126,7 +113,7 @@ static int read_text(struct groups *g, int *fd, int dir, const char *name, struc
 			return dir < 0 ? -ENOENT : -errno;
 		g->open++;
 	}
-	/* a short answer is the whole: the kernel makes the text of such a file in one piece */
+	/* a short read is the whole text: the kernel produces it in one piece */
 	for (;;) {
 		size_t room = g->text_cap - len - 1;
 
@@ -164,33 +151,25 @@ static void forget_file(struct groups *g, int *fd)
 	*fd = -1;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-static struct row *row_make(struct groups *g, size_t at, uint64_t number)
+/* The row of a job; NULL: it has not started yet. */
+static struct row *row_of(struct groups *g, size_t i, const struct job *job)
 {
-	struct row *r = xcalloc(1, sizeof(*r));
+	struct row *r = per_job_state_at(&g->rows, i);
 
-	r->number = number;
+	if (job->state == JOB_WAITING || !job->begin_ns)
+		return NULL;
+	if (r->groups)
+		return r;
+	r->groups = g;
 	r->io.devices = &g->devices;
-	for (size_t i = 0; i < cgroup_file_count; i++)
-		r->fds[i] = -1;
-	GROW(g->rows, g->count, g->cap);
-	memmove(g->rows + at + 1, g->rows + at, (g->count - at) * sizeof(*g->rows));
-	g->rows[at] = r;
-	g->count++;
+	for (size_t k = 0; k < cgroup_file_count; k++)
+		r->fds[k] = -1;
 	return r;
 }
 
-static void row_free(struct groups *g, struct row *r)
-{
-	for (size_t i = 0; i < cgroup_file_count; i++)
-		forget_file(g, &r->fds[i]);
-	cgroup_io_release(&r->io);
-	free(r);
-}
-
-/* A group that was made again is another: its files are opened anew, its counters begin at 0. */
+/* A group that was created again: opens its files again, its counters start at 0. */
 static void row_follow(struct groups *g, struct row *r, const struct job *job)
 {
 	for (size_t i = 0; i < cgroup_file_count; i++) {
@@ -207,7 +186,7 @@ static void row_follow(struct groups *g, struct row *r, const struct job *job)
 	if (job->state == JOB_ENDED)
 		return;
 	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++) {
-		/* where its members are may be found somewhere else at any time */
+		/* the group with its processes may change at any time */
 		if (c == CGROUP_JOBS_MEMBERS && !job->version2)
 			continue;
 		r->inodes[c] = job->inodes[c];
@@ -224,7 +203,7 @@ static bool is_same(const struct cgroup_values *a, const struct cgroup_values *b
 	return a->present & b->present & (uint64_t)1 << metric && a->v[metric] == b->v[metric];
 }
 
-/* Can this file say something else than it did last, by what others of this reading say? */
+/* Can this file have changed since the last reading, judging by the others of this one? */
 static bool may_differ(const struct row *r, const struct cgroup_file *f,
 		       const struct cgroup_values *now)
 {
@@ -238,7 +217,7 @@ static bool may_differ(const struct row *r, const struct cgroup_file *f,
 	if (!strcmp(f->controller, "memory") && f->metric == MEMORY_MAX_EVENTS &&
 	    f->form == FILE_NUMBER)
 		return !(r->last.unlimited & no_limit);
-	/* who is killed is gone, whether a limit of the job or the whole machine was short */
+	/* a killed process is gone, whether the job or the host ran out of memory */
 	if (!strcmp(f->name, "memory.oom_control"))
 		return !is_same(now, &r->last, PIDS_CURRENT) ||
 		       (!(r->last.unlimited & no_limit) &&
@@ -258,7 +237,7 @@ static void read_files(struct groups *g, struct row *r, const struct job *job, e
 		    (job ? !is_of(job, f) : r->fds[i] < 0) ||
 		    (!all && !may_differ(r, f, &out->values)))
 			continue;
-		/* an earlier file gave it: this one is of an older kernel */
+		/* an earlier file had it: this is the name in older kernels */
 		bool twin = f->form != FILE_LINES && f->form != FILE_PERIOD &&
 			    out->values.present >> f->metric & 1;
 		int e = twin ? -ENOENT
@@ -280,13 +259,13 @@ static bool did_nothing(const struct row *r, const struct cgroup_values *now)
 {
 	const uint64_t both = (uint64_t)1 << CPU_USAGE | (uint64_t)1 << MEMORY_CURRENT;
 
-	/* without a memory group there is no file that would be worth it */
+	/* without a memory group no other file matters */
 	return now->present >> CPU_USAGE & 1 && now->v[CPU_USAGE] == r->last.v[CPU_USAGE] &&
 	       (now->present & both) == (r->last.present & both) &&
 	       now->v[MEMORY_CURRENT] == r->last.v[MEMORY_CURRENT];
 }
 
-/* What was not read now is as it was. */
+/* Keeps the values that were not read this time. */
 static void carry(struct cgroup_values *now, const struct cgroup_values *last)
 {
 	uint64_t missing = last->present & ~now->present;
@@ -302,7 +281,7 @@ static void carry(struct cgroup_values *now, const struct cgroup_values *last)
 	}
 }
 
-/* A reading of a job (NULL: it is gone from the list) into r->last; false when nothing is known. */
+/* Reads a job (NULL: it is no longer in the list) into r->last; false: nothing is known. */
 static bool row_read(struct groups *g, struct row *r, const struct job *job, bool last)
 {
 	struct reading now = {.values.io = &r->io};
@@ -315,8 +294,7 @@ static bool row_read(struct groups *g, struct row *r, const struct job *job, boo
 	if (limits)
 		read_files(g, r, job, RARELY, true, &now);
 	cgroup_finish(&now.values);
-	/* the first reading begins at some place of the sixteen, so that not all jobs have theirs
-	 * at once */
+	/* start at a different point of the sixteen per job, to spread the reads */
 	r->readings = r->readings ? r->readings + 1 : 1 + (unsigned)(r->number % LIMITS_EVERY);
 	if (last || !limits || now.failed)
 		carry(&now.values, &r->last);
@@ -330,9 +308,9 @@ uint32_t jobs_entity(struct sample_set *set, const struct job *job)
 {
 	uint32_t entity = sample_entity(set, ENTITY_JOB, job->id);
 
-	sample_fact(set, entity, "user", job->owner ? job->owner : job->user);
-	sample_fact(set, entity, "manager", *job->manager ? job->manager : NULL);
-	sample_fact(set, entity, "path", job->path);
+	sample_set_metadata(set, entity, "user", job->owner ? job->owner : job->user);
+	sample_set_metadata(set, entity, "manager", *job->manager ? job->manager : NULL);
+	sample_set_metadata(set, entity, "path", job->path);
 	return entity;
 }
 
@@ -355,11 +333,9 @@ static void put_row(struct sample_set *set, struct row *r)
 	}
 }
 
-/* ---- what is not there
- * ----------------------------------------------------------------------------
- */
+/* ---- absent metrics ---------------------------------------------------------------------- */
 
-/* The controller of version 1 that a metric is from; NULL: version 2 alone has it. */
+/* The controller of version 1 that has a metric; NULL: only version 2 has it. */
 static const char *controller_name(unsigned metric)
 {
 	return metric <= CPU_SYSTEM   ? "cpuacct"
@@ -370,22 +346,11 @@ static const char *controller_name(unsigned metric)
 				      : NULL;
 }
 
-static bool anybody_has(const struct cgroup_jobs *j, const char *controller)
+static bool anybody_has(struct cgroup_jobs *j, const char *controller)
 {
-	static const struct {
-		const char *name;
-		enum job_controller c;
-	} names[] = {{"cpuacct", CGROUP_JOBS_CPUACCT},
-		     {"cpu", CGROUP_JOBS_CPU},
-		     {"memory", CGROUP_JOBS_MEMORY},
-		     {"blkio", CGROUP_JOBS_BLKIO},
-		     {"pids", CGROUP_JOBS_PIDS}};
-
 	for (size_t i = 0; i < cgroup_jobs_count(j); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
-			if (!strcmp(names[k].name, controller) &&
-			    cgroup_jobs_at((struct cgroup_jobs *)j, i)->dirs[names[k].c] >= 0)
-				return true;
+		if (cgroup_jobs_at(j, i)->dirs[cgroup_jobs_controller(controller)] >= 0)
+			return true;
 	return false;
 }
 
@@ -394,8 +359,8 @@ static void tell_why(struct groups *g, struct sample_set *set, unsigned metric, 
 {
 	const char *controller = controller_name(metric);
 
-	for (size_t i = 0; i < g->count && metric >= IO_READ_BYTES && metric <= IO_WRITES; i++)
-		if (g->rows[i]->last.uncounted) {
+	for (size_t i = 0; i < g->rows.count && metric >= IO_READ_BYTES && metric <= IO_WRITES; i++)
+		if (((const struct row *)per_job_state_at(&g->rows, i))->last.uncounted) {
 			sample_absent(set, metric, CGROUP_IO_UNCOUNTED);
 			return;
 		}
@@ -404,11 +369,11 @@ static void tell_why(struct groups *g, struct sample_set *set, unsigned metric, 
 		return;
 	}
 	if (!controller) {
-		sample_absent(set, metric, "control groups of version 1 do not have it");
+		sample_absent(set, metric, "control groups of version 1 do not provide it");
 		return;
 	}
 	if (anybody_has(g->jobs, controller)) {
-		sample_absent(set, metric, "the control groups of this kernel do not have it");
+		sample_absent(set, metric, "the control groups of this kernel do not provide it");
 		return;
 	}
 	size_t n = strlen(controller);
@@ -420,7 +385,7 @@ static void tell_why(struct groups *g, struct sample_set *set, unsigned metric, 
 	sample_absent(set, metric, "jobs here have no %s group", controller);
 }
 
-/* What none of the rows has, with the reason, once for each metric. */
+/* Reports metrics that no row has, with the reason, once per metric. */
 static void tell_absent(struct groups *g, struct sample_set *set)
 {
 	_cleanup_strbuf_ struct strbuf lines = STRBUF_INIT;
@@ -428,26 +393,24 @@ static void tell_absent(struct groups *g, struct sample_set *set)
 
 	for (size_t i = 0; i < set->row_count; i++)
 		present |= set->rows[i].present;
-	for (size_t i = 0; i < g->count; i++)
-		unlimited |= g->rows[i]->last.unlimited;
-	uint64_t missing = ~(present | g->told) & (((uint64_t)1 << CGROUP_METRICS) - 1);
+	for (size_t i = 0; i < g->rows.count; i++)
+		unlimited |= ((const struct row *)per_job_state_at(&g->rows, i))->last.unlimited;
+	uint64_t missing = ~(present | g->reported) & (((uint64_t)1 << CGROUP_METRICS) - 1);
 	if (!set->row_count || !missing)
 		return;
-	g->told |= missing;
+	g->reported |= missing;
 	cgroup_jobs_shortcomings(g->jobs, &lines);
 	for (unsigned m = 0; m < CGROUP_METRICS; m++)
 		if (missing >> m & 1)
 			tell_why(g, set, m, unlimited >> m & 1, lines.buf);
 }
 
-/* ---- the source ---------------------------------------------------------------------------------
- */
+/* ---- the source ----------------------------------------------------------------------------- */
 
 static void take_job(struct groups *g, struct sample_set *set, struct row *r, const struct job *job)
 {
 	bool last = job->state == JOB_ENDED;
 
-	r->here = true;
 	if (r->over)
 		return;
 	row_follow(g, r, job);
@@ -465,49 +428,37 @@ static void take_job(struct groups *g, struct sample_set *set, struct row *r, co
 	}
 }
 
-/* Those that were forgotten before their last reading have it now, by what is left of them. */
-static void drop_gone(struct groups *g, struct sample_set *set)
+/* A job that was forgotten before its last reading is read now, as far as possible. */
+static void row_release(void *element)
 {
-	size_t keep = 0;
+	struct row *r = element;
+	struct groups *g = r->groups;
 
-	for (size_t i = 0; i < g->count; i++) {
-		struct row *r = g->rows[i];
-
-		if (r->here) {
-			g->rows[keep++] = r;
-			continue;
-		}
-		if (r->known && !r->over) {
-			if (row_read(g, r, NULL, true))
-				put_row(set, r);
-			sample_end(set, r->entity);
-		}
-		row_free(g, r);
+	if (!g)
+		return;
+	if (g->set && r->known && !r->over) {
+		if (row_read(g, r, NULL, true))
+			put_row(g->set, r);
+		sample_end(g->set, r->entity);
 	}
-	g->count = keep;
+	for (size_t i = 0; i < cgroup_file_count; i++)
+		forget_file(g, &r->fds[i]);
+	cgroup_io_release(&r->io);
 }
 
 static int read_all(void *state, struct sample_set *set)
 {
 	struct groups *g = state;
-	size_t at = 0;
 
-	for (size_t i = 0; i < g->count; i++)
-		g->rows[i]->here = false;
-	/* both lists are sorted by number */
-	for (size_t i = 0; i < cgroup_jobs_count(g->jobs); i++) {
+	g->set = set;
+	per_job_state_update(&g->rows, g->jobs);
+	for (size_t i = 0; i < g->rows.count; i++) {
 		const struct job *job = cgroup_jobs_at(g->jobs, i);
+		struct row *r = row_of(g, i, job);
 
-		if (job->state == JOB_WAITING || !job->begin_ns)
-			continue;
-		while (at < g->count && g->rows[at]->number < job->number)
-			at++;
-		struct row *r = at < g->count && g->rows[at]->number == job->number
-					? g->rows[at]
-					: row_make(g, at, job->number);
-		take_job(g, set, r, job);
+		if (r)
+			take_job(g, set, r, job);
 	}
-	drop_gone(g, set);
 	tell_absent(g, set);
 	return 0;
 }
@@ -516,9 +467,8 @@ static void close_all(void *state)
 {
 	struct groups *g = state;
 
-	for (size_t i = 0; i < g->count; i++)
-		row_free(g, g->rows[i]);
-	free(g->rows);
+	g->set = NULL;
+	per_job_state_release(&g->rows);
 	free(g->text);
 	blockdevs_release(&g->devices);
 	free(g);
@@ -531,15 +481,16 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 
 	(void)set;
 	_Static_assert(CGROUP_METRICS < 64, "one word has a bit for each metric");
-	if (!ctx->jobs) {
-		strbuf_addstr(why, "no list of the node's jobs is kept here");
-		return -ENOENT;
-	}
+	if (!ctx->jobs)
+		return strbuf_fail(why, -ENOENT, "only plimsoll node lists the jobs of a node");
 	if (cgroup_file_count > FILES_MAX)
 		return -E2BIG;
-	(void)getrlimit(RLIMIT_NOFILE, &files); /* which the list has raised */
+	(void)getrlimit(RLIMIT_NOFILE, &files); /* raised by cgroup_jobs_open() */
 	struct groups *g = xcalloc(1, sizeof(*g));
-	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384, .devices = {.root = ctx->root}};
+	*g = (struct groups){.jobs = ctx->jobs,
+			     .rows = {.size = sizeof(struct row), .release = row_release},
+			     .text_cap = 16384,
+			     .devices = {.root = ctx->root}};
 	g->limit = files.rlim_cur > 131072 ? 65536 : (unsigned)files.rlim_cur / 2;
 	g->text = xmalloc(g->text_cap);
 	for (size_t i = 0; i < cgroup_file_count; i++)
@@ -565,12 +516,12 @@ int jobs_probe(const struct source_context *ctx, struct source_report *report)
 	for (size_t i = 0; i < cgroup_jobs_count(j); i++)
 		running += cgroup_jobs_at(j, i)->state == JOB_RUNNING;
 	if (running) {
-		strbuf_addf(&report->detail, "%zu job%s of a batch system %s here", running,
+		strbuf_addf(&report->detail, "%zu batch job%s %s running here", running,
 			    plural(running, "", "s"), plural(running, "is", "are"));
 		blockdevs_tell(ctx->root, &report->detail);
 	} else {
 		strbuf_addstr(&report->detail,
-			      "no job of a batch system has control groups here at the moment");
+			      "no batch job has control groups here at the moment");
 	}
 	cgroup_jobs_close(own);
 	return running ? 0 : -ENOENT;

@@ -1,11 +1,11 @@
 /*
- * CPU, memory, I/O, tasks and limits of the control groups that a job is in. Version 1 keeps a tree
- * for each controller and version 2 one for all: a job is one row either way, under its path below
- * the mount, and a metric has one name. What has no limit has no such metric.
+ * CPU, memory, I/O, tasks and limits of the control groups of a job. Version 1 has a tree per
+ * controller, version 2 one for all: either way a job is one row, named by its path below the
+ * mount, and metrics have the same names. Without a limit its metric is absent.
  *
- * Surprising: the groups of a job may change while it runs, so they are looked up in the watch at
- * every reading. In version 1 the controllers of one job may be at different depths (Slurm: memory
- * of the step, CPU of the task); they are one row still, under the shortest of the paths.
+ * Surprising: the groups of a job may change while it runs, so they are looked up at every reading.
+ * In version 1 the controllers of a job may be at different depths (Slurm: memory of the step, CPU
+ * of the task); they are still one row, named by the shortest path.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +13,7 @@
 #include "sources/cgroup/cgroup.h"
 #include "sources/cgroup/cgroup_files.h"
 
-/* A group as it was found: controller ("" is version 2), its directory, its path below the mount.
- */
+/* A group: controller ("" is version 2), directory, path below the mount. */
 struct group {
 	char controller[16];
 	char *path, *name;
@@ -25,7 +24,7 @@ struct group_file {
 	const struct cgroup_file *rule;
 	struct cached_file file;
 	int result; /* of the last reading */
-	bool dead;  /* this group has none */
+	bool dead;  /* the group does not have it */
 };
 
 struct row {
@@ -37,23 +36,21 @@ struct row {
 	struct unwrap counts[CGROUP_METRICS];
 	struct cgroup_io io;
 	uint32_t entity;
-	bool alive; /* has an entity */
-	bool told;  /* what is absent was said */
+	bool alive;    /* has an entity */
+	bool reported; /* absent metrics were reported */
 };
 
 struct cgroups {
 	const struct source_context *ctx;
-	struct group *named; /* of the option; the watch's groups when there are none */
+	struct group *named; /* groups of the option; none: those of the job */
 	size_t named_count, named_cap;
-	struct strbuf seen; /* the groups that rows are of, to see a change */
+	struct strbuf seen; /* the groups of the rows, to detect a change */
 	struct blockdevs devices;
 	struct row *rows;
 	size_t count, cap;
 };
 
-/* ---- from groups to rows
- * -------------------------------------------------------------------------
- */
+/* ---- from groups to rows -------------------------------------------------------------------- */
 
 /* "/sys/fs/cgroup/memory/slurm/job_1" is "/slurm/job_1". */
 static char *below_mount(const char *root, const char *controller, const char *path)
@@ -81,8 +78,7 @@ static bool has_controller(const struct row *r, const char *controller)
 	return false;
 }
 
-/* The row that a group belongs to: of the same path, else, in version 1, one that lacks its
- * controller. */
+/* The row of a group: one with the same path, else, in version 1, one that lacks its controller. */
 static struct row *row_for(struct row *rows, size_t count, const struct group *g)
 {
 	for (size_t i = 0; i < count; i++)
@@ -138,7 +134,7 @@ static void name_row(struct row *r)
 		if (strlen(r->groups[i].name) < strlen(shortest))
 			shortest = r->groups[i].name;
 	r->name = xstrdup(shortest);
-	/* in the order of the table: the first that has a metric gives it */
+	/* in the order of the table: a metric is taken from the first file that has it */
 	for (size_t f = 0; f < cgroup_file_count; f++)
 		for (size_t i = 0; i < r->group_count; i++) {
 			if (strcmp(r->groups[i].controller, cgroup_files[f].controller) != 0)
@@ -151,7 +147,7 @@ static void name_row(struct row *r)
 		}
 }
 
-/* An entity has one row: of two under one path the first stays. The new count. */
+/* An entity has one row: of two with the same path the first stays. Returns the new count. */
 static size_t drop_twins(struct row *rows, size_t count)
 {
 	size_t kept = 0;
@@ -169,7 +165,7 @@ static size_t drop_twins(struct row *rows, size_t count)
 	return kept;
 }
 
-/* Takes over the counters of the row that was there before under this name. */
+/* Continues the counters of the old row with this name. */
 static void go_on(struct cgroups *c, struct row *r)
 {
 	for (size_t i = 0; i < c->count; i++) {
@@ -187,7 +183,7 @@ static void go_on(struct cgroups *c, struct row *r)
 	}
 }
 
-/* Rows of the groups that are there now; those that were there before go on. */
+/* Builds the rows of the current groups; those that existed before continue. */
 static void make_rows(struct cgroups *c, struct sample_set *set)
 {
 	const struct job_processes *w = c->ctx->watch;
@@ -233,8 +229,7 @@ static void look_for_changes(struct cgroups *c, struct sample_set *set)
 	strbuf_add(&c->seen, now.buf, now.len);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static void tell_absent(struct sample_set *set, const struct row *r, const struct cgroup_values *v)
 {
@@ -244,10 +239,10 @@ static void tell_absent(struct sample_set *set, const struct row *r, const struc
 		else if (v->uncounted && m >= IO_READ_BYTES && m <= IO_WRITES)
 			sample_absent(set, m, CGROUP_IO_UNCOUNTED);
 		else if (!(v->present >> m & 1))
-			sample_absent(set, m, "the group %s does not have it", r->name);
+			sample_absent(set, m, "the group %s does not provide it", r->name);
 }
 
-/* Reads the files of a row; false when the group is gone or may not be read. */
+/* Reads the files of a row; false: the group is gone or may not be read. */
 static bool read_row(struct row *r, struct cgroup_values *v, int *error)
 {
 	bool good = false;
@@ -266,8 +261,8 @@ static bool read_row(struct row *r, struct cgroup_values *v, int *error)
 		good |= f->result == 0;
 	}
 	cgroup_finish(v);
-	/* what a group that is there does not have is not asked for again */
-	for (size_t i = 0; good && !r->told && i < r->file_count; i++)
+	/* files that an existing group does not have are not tried again */
+	for (size_t i = 0; good && !r->reported && i < r->file_count; i++)
 		r->files[i].dead =
 			r->files[i].result == -ENOENT || r->files[i].result == -EOPNOTSUPP;
 	return good;
@@ -283,15 +278,15 @@ static void put_row(struct sample_set *set, struct row *r, const struct cgroup_v
 		if (!(v->present >> m & 1) || v->v[m] > INT64_MAX)
 			continue;
 		uint64_t value = v->v[m];
-		/* one that was made again starts at 0, and goes on here */
+		/* a group that was created again starts at 0 and continues here */
 		if (cgroup_columns[m].kind == KIND_COUNTER)
 			value = count_on(&r->counts[m], value, value < r->counts[m].last);
 		sample_put(set, m, (int64_t)value);
 	}
 	cgroup_io_tell(&r->io, set, r->entity);
-	if (!r->told)
+	if (!r->reported)
 		tell_absent(set, r, v);
-	r->told = true;
+	r->reported = true;
 }
 
 static int read_all(void *state, struct sample_set *set)
@@ -331,7 +326,7 @@ static void close_all(void *state)
 	free(c);
 }
 
-/* The groups of a path below the mounts, "cgroup=/slurm/job_1". */
+/* Finds the groups of a path below the mounts, "cgroup=/slurm/job_1". */
 static void find_named(struct cgroups *c, const char *path)
 {
 	static const struct {
@@ -347,7 +342,7 @@ static void find_named(struct cgroups *c, const char *path)
 		xasprintf("%s/sys/fs/cgroup/cgroup.controllers", c->ctx->root);
 
 	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
-		/* the whole mount is version 2, or holds the mounts of version 1 */
+		/* the mount is version 2, or contains the mounts of version 1 */
 		if (!*mounts[i].mount && access(unified, F_OK) < 0)
 			continue;
 		char *dir = xasprintf("%s/sys/fs/cgroup%s%s%s", c->ctx->root, mounts[i].mount,
@@ -379,10 +374,10 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 			r = -ENOENT;
 		}
 	} else if (!ctx->watch) {
-		strbuf_addstr(why, "no job is watched whose control group could be read");
+		strbuf_addstr(why, "no job is watched, so there is no control group to read");
 		r = -ENOENT;
 	} else if (!ctx->watch->group_count) {
-		strbuf_addstr(why, "the job is in no control group of its own");
+		strbuf_addstr(why, "the job has no control group of its own");
 		r = -ENOENT;
 	}
 	if (r < 0) {

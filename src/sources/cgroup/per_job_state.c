@@ -1,4 +1,4 @@
-/* Following the list of jobs; see per_job_state.h. */
+/* State per job; see per_job_state.h. */
 #include "sources/cgroup/per_job_state.h"
 
 #include <string.h>
@@ -7,17 +7,17 @@ static uint64_t number_at(const struct per_job_state *f, size_t i)
 {
 	uint64_t number;
 
-	memcpy(&number, per_job_stateed(f, i), sizeof(number));
+	memcpy(&number, per_job_state_at(f, i), sizeof(number));
 	return number;
 }
 
-/* Takes out those from one place to another. */
+/* Removes elements from one index up to another. */
 static void take_out(struct per_job_state *f, size_t from, size_t to)
 {
 	for (size_t i = from; f->release && i < to; i++)
-		f->release(per_job_stateed(f, i));
+		f->release(per_job_state_at(f, i));
 	if (to > from && f->count > to)
-		memmove(per_job_stateed(f, from), per_job_stateed(f, to),
+		memmove(per_job_state_at(f, from), per_job_state_at(f, to),
 			(f->count - to) * f->size);
 	f->count -= to - from;
 }
@@ -28,7 +28,7 @@ static void put_in(struct per_job_state *f, size_t at, uint64_t number)
 		f->cap = f->cap ? f->cap * 2 : 16;
 		f->list = xreallocarray(f->list, f->cap, f->size);
 	}
-	char *place = per_job_stateed(f, at);
+	char *place = per_job_state_at(f, at);
 	if (f->count > at)
 		memmove(place + f->size, place, (f->count - at) * f->size);
 	memset(place, 0, f->size);
@@ -36,7 +36,7 @@ static void put_in(struct per_job_state *f, size_t at, uint64_t number)
 	f->count++;
 }
 
-void per_job_state(struct per_job_state *f, struct cgroup_jobs *jobs)
+void per_job_state_update(struct per_job_state *f, struct cgroup_jobs *jobs)
 {
 	size_t count = cgroup_jobs_count(jobs);
 

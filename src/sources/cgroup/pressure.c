@@ -1,8 +1,8 @@
 /*
  * Time that tasks waited for CPU, memory, I/O or interrupts, from /proc/pressure. "some": at least
- * one task waited; "full": all that could have run did. The totals are what to trust: the averages
- * are the kernel's own, over ten seconds. Kernels built with the accounting switched off have no
- * directory, or give EOPNOTSUPP when a file is read.
+ * one task waited; "full": all that could have run. Prefer the totals: the averages are the
+ * kernel's, over ten seconds. Kernels with the accounting disabled have no directory, or return
+ * EOPNOTSUPP on read.
  */
 #include "sources/cgroup/pressure.h"
 
@@ -16,7 +16,7 @@
 enum { CPU, MEMORY, IO, IRQ, RESOURCES };
 static const char *const resources[RESOURCES] = {"cpu", "memory", "io", "irq"};
 
-/* The lines there are, two metrics each: the total and the average. Of irq there is one line. */
+/* The lines of the files, with two metrics each: total and average. irq has one line. */
 static const struct {
 	unsigned resource;
 	bool full;
@@ -24,7 +24,7 @@ static const struct {
 	{CPU, false}, {CPU, true}, {MEMORY, false}, {MEMORY, true},
 	{IO, false},  {IO, true},  {IRQ, true},
 };
-/* The four files take 20 us; read again when it was so much more, at most so many times. */
+/* Reading the four files takes 20 us; read again if it took much longer, but not too often. */
 #define MOMENT_NS 300000u
 #define TRIES 4u
 #define METRICS (2 * ARRAY_SIZE(lines))
@@ -48,7 +48,7 @@ static const struct sample_metric columns[METRICS] = {
 
 struct pressure {
 	struct cached_file files[RESOURCES];
-	bool told;
+	bool reported;
 };
 
 void psi_parse(struct words text, struct psi *ret)
@@ -83,14 +83,13 @@ const char *psi_reason(int error, const char *path, struct strbuf *why)
 	static const char remedy[] = "add psi=1 to the kernel's command line and boot again";
 
 	if (error == -EOPNOTSUPP) {
-		strbuf_addstr(why, "the kernel has it, switched off");
+		strbuf_addstr(why, "the kernel supports it, but it is disabled");
 		return remedy;
 	}
 	if (error == -ENOENT) {
-		strbuf_addf(
-			why,
-			"there is no '%s': the kernel is older than 4.20, or has it switched off",
-			path);
+		strbuf_addf(why,
+			    "there is no '%s': the kernel is older than 4.20, or has it disabled",
+			    path);
 		return remedy;
 	}
 	strbuf_addf(why, "cannot read '%s': %s", path, strerror(-error));
@@ -118,16 +117,16 @@ static void tell_absent(struct sample_set *set, const int *results)
 				      what);
 		else
 			sample_absent(set, m, "/proc/pressure/%s: %s", what,
-				      r == -ENOENT       ? "this kernel has none"
-				      : r == -EOPNOTSUPP ? "switched off; psi=1 on the kernel's "
-							   "command line switches it on"
+				      r == -ENOENT       ? "not in this kernel"
+				      : r == -EOPNOTSUPP ? "disabled; add psi=1 to the kernel's "
+							   "command line to enable it"
 							 : strerror(-r));
 	}
 }
 
 /*
- * All files, as near to one moment as can be: a total must not grow by more than the time between
- * two readings. Where somebody else had the CPU or the kernel's lock meanwhile they are read again.
+ * Reads all files as close to one moment as possible: a total must not grow by more than the time
+ * between two readings. They are read again if we lost the CPU or waited for a kernel lock.
  */
 static void read_files(struct pressure *p, struct sample_set *set, int results[RESOURCES])
 {
@@ -166,9 +165,9 @@ static int read_all(void *state, struct sample_set *set)
 
 		put_line(set, 2 * i, lines[i].full ? &r->full : &r->some);
 	}
-	if (!p->told)
+	if (!p->reported)
 		tell_absent(set, results);
-	p->told = true;
+	p->reported = true;
 	return 0;
 }
 
@@ -181,7 +180,7 @@ static void close_all(void *state)
 	free(p);
 }
 
-/* Opens the files; the remedy when none can be read. */
+/* Opens the files; sets the remedy if none can be read. */
 static int open_files(const struct source_context *ctx, struct pressure **ret, struct strbuf *why,
 		      const char **remedy)
 {

@@ -1,13 +1,12 @@
-/* Pressure stall information: the form of its files, which the node and control groups share. */
-#ifndef PL_SOURCES_CGROUP_PRESSURE_H
-#define PL_SOURCES_CGROUP_PRESSURE_H
+/* Pressure stall information: the files of the node and of control groups. */
+#pragma once
 
 #include <stdint.h>
 
 #include "core/files/cached_file.h"
 #include "core/strbuf.h"
 
-/* One of the two lines of such a file: some tasks waited, or all that could have run. */
+/* A line of such a file: some tasks waited, or all that could have run. */
 struct psi_line {
 	bool has_total, has_avg10;
 	uint64_t total_us;
@@ -18,9 +17,7 @@ struct psi {
 	struct psi_line some, full;
 };
 
-/* What a text holds; what it does not is absent. */
+/* Parses a file; missing values are marked absent. */
 void psi_parse(struct words text, struct psi *ret);
-/* Why a file of it cannot be read, and the remedy; NULL when there is none. */
+/* Explains why such a file cannot be read; returns the remedy, or NULL. */
 const char *psi_reason(int error, const char *path, struct strbuf *why);
-
-#endif

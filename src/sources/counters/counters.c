@@ -1,8 +1,8 @@
 /*
  * Event counters of the job: groups of events from the file of this CPU's microarchitecture, and
- * values computed from them. Counted by control group where the job has one and we may, else by
- * process with what each makes later (perf_attach.c). Events that the CPU cannot count at once
- * take turns, and are scaled; `running_percent` tells how much.
+ * values computed from them. They count by cgroup where the job has one and permissions allow, else
+ * by process and its later children (perf_attach.c). Events that do not fit on the CPU together
+ * take turns and are scaled; `running_percent` shows by how much.
  */
 #include "sources/counters/counters.h"
 
@@ -17,7 +17,7 @@
 
 #define DEFAULT_GROUPS "hardware_events,software_events"
 
-/* ---- choosing ------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 static unsigned add_metric(struct counters *c, const char *name, enum metric_unit unit,
 			   enum metric_kind kind, double scale, const char *help)
@@ -40,7 +40,7 @@ static enum metric_unit event_unit(const struct group_event *e)
 	return !strcmp(e->code, "PERF_COUNT_HW_CPU_CYCLES") ? UNIT_CYCLES : UNIT_COUNT;
 }
 
-/* Small numbers need the digits behind the point; values are whole numbers in files. */
+/* Files hold whole numbers: small values need decimals. */
 static double value_scale(enum metric_unit unit)
 {
 	switch (unit) {
@@ -62,7 +62,7 @@ static int find_counter(const struct counters *c, const char *name)
 	return -1;
 }
 
-/* Metrics that a group needs and that are not there yet. */
+/* The number of metrics that a group adds. */
 static size_t new_metrics(const struct counters *c, const struct group *g)
 {
 	size_t n = g->value_count;
@@ -124,13 +124,13 @@ static void want_group(struct counters *c, const struct group *g, struct strbuf 
 
 static int unknown_group(const struct counters *c, const char *name, struct strbuf *why)
 {
-	strbuf_addf(why, "no group '%s' for %s; it has", name, c->groups.name);
+	strbuf_addf(why, "there is no group '%s' for %s; available are", name, c->groups.name);
 	for (size_t i = 0; i < c->groups.group_count; i++)
 		strbuf_addf(why, "%s %s", i ? "," : "", c->groups.groups[i].name);
 	return -EINVAL;
 }
 
-/* The first group that has an event of this name, which documents name, too. */
+/* The first group with an event of this name. */
 static const struct group *group_with(const struct counters *c, const char *event)
 {
 	for (size_t i = 0; i < c->groups.group_count; i++)
@@ -140,9 +140,8 @@ static const struct group *group_with(const struct counters *c, const char *even
 	return NULL;
 }
 
-/* "NAME,NAME" of groups, or of events that one of them has; "?NAME" where the CPU has it; "all";
- * "user" says that what the kernel does for the job is not to be counted. What is unknown is left
- * out, unless nothing else is named. */
+/* "NAME,NAME" of groups, or of events in a group; "?NAME": if the CPU has it; "all"; "user": count
+ * in user mode only. Unknown names are left out, unless there are no others. */
 static int choose_named(struct counters *c, const char *list, bool *user_only,
 			struct strbuf *left_out, struct strbuf *why)
 {
@@ -178,9 +177,8 @@ static int choose(struct counters *c, const char *list, bool *user_only, struct 
 	_cleanup_strbuf_ struct strbuf left_out = STRBUF_INIT;
 
 	c->chosen = xcalloc(c->groups.group_count + 1, sizeof(*c->chosen));
-	c->running_metric = add_metric(c, "running_percent", UNIT_PERCENT, KIND_MEAN, 1e-2,
-				       "share of the time that the event was on the CPU which was "
-				       "there least");
+	c->metrics[c->metric_count] = (struct sample_metric)COUNTERS_RUNNING;
+	c->running_metric = (unsigned)c->metric_count++;
 	int r = choose_named(c, list, user_only, &left_out, why);
 	if (r == 0 && !c->chosen_count)
 		r = choose_named(c, DEFAULT_GROUPS, user_only, &left_out, why);
@@ -193,7 +191,7 @@ static int choose(struct counters *c, const char *list, bool *user_only, struct 
 	return r;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* The first event of a formula that is not counted; NULL when all are. */
 static const char *missing_event(const struct counters *c, const struct group_state *s,
@@ -209,7 +207,7 @@ static const char *missing_event(const struct counters *c, const struct group_st
 	return NULL;
 }
 
-static void say_absent(const struct counters *c, struct sample_set *set)
+static void report_absent(const struct counters *c, struct sample_set *set)
 {
 	for (size_t i = 0; i < c->counter_count; i++)
 		if (c->counters[i].problem)
@@ -227,7 +225,7 @@ static void say_absent(const struct counters *c, struct sample_set *set)
 	}
 }
 
-/* Is our own process in the group, or in one below it? It would be counted with the job. */
+/* Is our own process in the cgroup, or below it? It would be counted with the job. */
 static bool are_inside(const char *root, const char *group)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/self/cgroup", root);
@@ -270,14 +268,12 @@ int counters_open(const struct counters_ops *ops, const struct source_context *c
 	struct cpu_identity cpu;
 	bool user_only = false;
 
-	if (!ctx->watch) {
-		strbuf_addstr(why, "counts the processes of a job, and none is named");
-		return -EINVAL;
-	}
-	if (ops->live && *ctx->root) {
-		strbuf_addstr(why, "events are counted on a running machine only");
-		return -ENOTSUP;
-	}
+	if (!ctx->watch)
+		return strbuf_fail(why, -EINVAL,
+				   "counts the processes of a job, but there is no job");
+	if (ops->live && *ctx->root)
+		return strbuf_fail(why, -ENOTSUP,
+				   "events can be counted on a running machine only");
 	struct counters *c = xcalloc(1, sizeof(*c));
 	c->ops = ops;
 	c->ctx = ctx;
@@ -292,17 +288,13 @@ int counters_open(const struct counters_ops *ops, const struct source_context *c
 	}
 	counters_try(c, user_only);
 	counters_open_system(c);
-	size_t counted = 0;
-	for (size_t i = 0; i < c->counter_count; i++)
-		counted += !c->counters[i].problem;
-	if (!counted) {
-		strbuf_addstr(why, c->counters[0].problem);
+	if (!counters_usable(c, why)) {
 		counters_close(c);
 		return -ENOENT;
 	}
 	set->metrics = c->metrics;
 	set->metric_count = c->metric_count;
-	say_absent(c, set);
+	report_absent(c, set);
 	begin_counting(c);
 	*state = c;
 	return 0;
@@ -330,11 +322,11 @@ void counters_close(void *state)
 	free(c);
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /*
- * A group whose events were enabled and never on the CPU does not fit there as a whole (the NMI
- * watchdog takes a counter that the kernel's own check does not know of). Its events go on alone.
+ * A group whose events were enabled and never on the CPU does not fit as a whole (the NMI watchdog
+ * uses a counter that the kernel's check ignores). Its events continue one by one.
  */
 static bool split_groups(struct counters *c)
 {
@@ -375,7 +367,7 @@ static void put_value(struct sample_set *set, unsigned metric, double v)
 		sample_put(set, metric, round_i64(raw));
 }
 
-/* Too much of the time is without a count for the difference to mean anything. */
+/* Was the event counted for most of the time, so that the difference means something? */
 static bool is_complete(const struct counter *n)
 {
 	return n->pending <= n->enabled / 20;
@@ -408,7 +400,7 @@ static void put_group(struct counters *c, struct group_state *s, struct sample_s
 	s->seen = true;
 }
 
-static void put_row(struct counters *c, struct sample_set *set, bool system)
+void counters_put(const struct counters *c, struct sample_set *set, bool system)
 {
 	double least = 2;
 
@@ -420,38 +412,61 @@ static void put_row(struct counters *c, struct sample_set *set, bool system)
 		sample_put(set, n->metric, n->total > INT64_MAX ? INT64_MAX : (int64_t)n->total);
 		least = counter_share(n) < least ? counter_share(n) : least;
 	}
-	for (size_t i = 0; i < c->chosen_count; i++)
-		if (c->chosen[i].group->system == system)
-			put_group(c, &c->chosen[i], set);
 	if (least <= 1)
 		put_value(set, c->running_metric, least * 100);
 }
 
-static void add_facts(const struct counters *c, struct sample_set *set, uint32_t job)
+static void put_row(struct counters *c, struct sample_set *set, bool system)
+{
+	counters_put(c, set, system);
+	for (size_t i = 0; i < c->chosen_count; i++)
+		if (c->chosen[i].group->system == system)
+			put_group(c, &c->chosen[i], set);
+}
+
+void counters_begin_reading(struct counters *c)
+{
+	for (size_t i = 0; i < c->counter_count; i++)
+		c->counters[i].enabled = c->counters[i].running = c->counters[i].pending = 0;
+}
+
+size_t counters_usable(const struct counters *c, struct strbuf *why)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->counter_count; i++)
+		n += !c->counters[i].problem;
+	if (!n)
+		strbuf_addstr(why, c->counter_count ? c->counters[0].problem : "no event is named");
+	return n;
+}
+
+static void add_metadata(const struct counters *c, struct sample_set *set, uint32_t job)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	sample_fact(set, job, "microarchitecture", c->groups.name);
-	sample_fact(set, job, "counted_by", c->cgroup ? "control group" : "process");
+	sample_set_metadata(set, job, "microarchitecture", c->groups.name);
+	sample_set_metadata(set, job, "counted_by", c->cgroup ? "control group" : "process");
 	if (c->any_user_only)
-		sample_fact(set, job, "mode", "user");
+		sample_set_metadata(set, job, "mode", "user");
 	if (c->left_out)
-		sample_fact(set, job, "left_out", c->left_out);
+		sample_set_metadata(set, job, "left_out", c->left_out);
 	if (!c->cgroup)
-		sample_fact(set, job, "not_seen",
-			    "processes that a launcher starts and that end between two looks");
+		sample_set_metadata(
+			set, job, "not_seen",
+			"processes that a launcher starts and that end between two readings");
 	if (c->cover.late) {
 		strbuf_addf(&text, "%u process%s after %.2f s of CPU", c->cover.late,
 			    plural(c->cover.late, "", "es"),
 			    (double)c->cover.late_ticks * PL_TICK_US / 1e6);
-		sample_fact(set, job, "attached_late", text.buf);
+		sample_set_metadata(set, job, "attached_late", text.buf);
 		strbuf_reset(&text);
 	}
 	if (c->cover.denied) {
 		strbuf_addf(&text, "%u process%s: %s%s", c->cover.denied,
 			    plural(c->cover.denied, "", "es"), strerror(c->cover.denied_error),
 			    c->cover.denied_error == EMFILE ? ", raise `ulimit -n`" : "");
-		sample_fact(set, job, "not_counted", text.buf);
+		sample_set_metadata(set, job, "not_counted", text.buf);
 	}
 }
 
@@ -460,10 +475,9 @@ int counters_read(void *state, struct sample_set *set)
 	struct counters *c = state;
 	bool system = false;
 
-	for (size_t i = 0; i < c->counter_count; i++) {
-		c->counters[i].enabled = c->counters[i].running = c->counters[i].pending = 0;
+	counters_begin_reading(c);
+	for (size_t i = 0; i < c->counter_count; i++)
 		system |= c->counters[i].system && !c->counters[i].problem;
-	}
 	if (c->cgroup)
 		counters_take_cgroup(c, AT_FDCWD, c->cgroup);
 	else
@@ -473,7 +487,7 @@ int counters_read(void *state, struct sample_set *set)
 	counters_take(c, &c->system);
 	sample_done(set);
 	uint32_t job = sample_entity(set, ENTITY_JOB, "job");
-	add_facts(c, set, job);
+	add_metadata(c, set, job);
 	if (c->cgroup || c->cover.counts) {
 		sample_row(set, job);
 		put_row(c, set, false);
@@ -499,7 +513,7 @@ static void counters_look(void *state)
 		coverage_update(c, c->ctx->watch);
 }
 
-/* ---- the source ----------------------------------------------------------------------------- */
+/* ---- the source ---- */
 
 static int open_source(const struct source_context *ctx, struct sample_set *set, void **state,
 		       struct strbuf *why)
@@ -507,7 +521,7 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 	return counters_open(&counters_kernel, ctx, set, state, why);
 }
 
-/* Which of the two groups that are counted by default work here. */
+/* Which of the two default groups work here. */
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
 	_cleanup_free_ char *dir = groups_dir();
@@ -522,10 +536,9 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	strbuf_addf(&report->detail, "%s: %zu %s of events", g.name, g.group_count,
 		    plural(g.group_count, "group", "groups"));
 	groups_release(&g);
-	if (*ctx->root) {
-		strbuf_addstr(&report->detail, ", counted on a running machine only");
-		return -ENOENT;
-	}
+	if (*ctx->root)
+		return strbuf_fail(&report->detail, -ENOENT,
+				   ", which can be counted on a running machine only");
 	struct event_code cycles = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
 	struct event_code faults = {.type = PERF_TYPE_SOFTWARE,
 				    .config = PERF_COUNT_SW_PAGE_FAULTS};
@@ -537,10 +550,9 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	hardware = !count.error;
 	if (hardware && software)
 		return 0;
-	strbuf_addstr(
-		&report->detail,
-		software ? "; only the kernel's own events can be counted, none of the processor: "
-			 : "; none: ");
+	strbuf_addstr(&report->detail,
+		      software ? "; only software events can be counted, no hardware events: "
+			       : "; no event can be counted: ");
 	event_explain(software ? &cycles : &faults, software ? count.error : error,
 		      &report->detail);
 	if (software)
@@ -551,7 +563,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 
 const struct source source_counters = {
 	.name = "counters",
-	.help = "hardware and software event counters of a job, and values made of them",
+	.help = "hardware and software event counters of a job, and values computed from them",
 	.probe = probe,
 	.every = 2,
 	.needs_job = true,

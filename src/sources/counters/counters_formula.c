@@ -122,30 +122,28 @@ static bool parse_factor(struct parser *s)
 	return ok;
 }
 
-static bool parse_product(struct parser *s)
+/* Parts with one of two operators between them. */
+static bool parse_chain(struct parser *s, bool (*part)(struct parser *s), char a, char b)
 {
-	if (!parse_factor(s))
+	if (!part(s))
 		return false;
-	while (*s->p == '*' || *s->p == '/') {
+	while (*s->p == a || *s->p == b) {
 		char op = *s->p++;
 
-		if (!parse_factor(s) || !emit(s, op, 0, 0))
+		if (!part(s) || !emit(s, op, 0, 0))
 			return false;
 	}
 	return true;
 }
 
+static bool parse_product(struct parser *s)
+{
+	return parse_chain(s, parse_factor, '*', '/');
+}
+
 static bool parse_sum(struct parser *s)
 {
-	if (!parse_product(s))
-		return false;
-	while (*s->p == '+' || *s->p == '-') {
-		char op = *s->p++;
-
-		if (!parse_product(s) || !emit(s, op, 0, 0))
-			return false;
-	}
-	return true;
+	return parse_chain(s, parse_product, '+', '-');
 }
 
 int formula_parse(struct formula *f, const char *text, formula_lookup lookup, void *user,

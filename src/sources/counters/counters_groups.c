@@ -1,16 +1,16 @@
 /*
- * The group files: lines of a keyword and words. Everything is bounded, and a file is taken whole
- * or not at all, with the line that is wrong. See counters_groups.h.
+ * Reads group files: lines of a keyword and words. Everything is bounded; an invalid file is
+ * refused as a whole, with the number of the line. See counters_groups.h.
  */
 #include "sources/counters/counters_groups.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "core/files/fs.h"
 #include "core/module.h"
+#include "sources/sysfile.h"
 
 #define FILE_MAX ((size_t)256 << 10)
 #define INCLUDE_DEPTH_MAX 4
@@ -21,7 +21,7 @@ struct reader {
 	struct groups *g;
 	const char *dir, *file;
 	unsigned line, depth;
-	unsigned *includes;  /* how many there were in all */
+	unsigned *includes;  /* their number so far */
 	struct group *group; /* the one being read */
 	struct strbuf *why;
 };
@@ -40,7 +40,7 @@ static int complain(const struct reader *r, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* ---- words ---------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 /* The next word, ended with a NUL in place; "" at the end of the line. */
 static char *next_word(char **pp)
@@ -53,7 +53,7 @@ static char *next_word(char **pp)
 	return word;
 }
 
-/* What is left of a line, without blanks at its ends. */
+/* The rest of a line, without surrounding blanks. */
 static char *rest(char *p)
 {
 	p += strspn(p, " \t");
@@ -96,7 +96,7 @@ static bool parse_range(char *s, unsigned ret[2])
 	       ret[0] <= ret[1];
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 static void release_group(struct group *g)
 {
@@ -135,15 +135,15 @@ const struct group *groups_find(const struct groups *g, const char *name)
 	return NULL;
 }
 
-/* ---- lines ---------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static int line_pmu(struct reader *r, char *p)
 {
 	if (r->depth || r->g->pmu_count)
-		return r->depth ? 0 : complain(r, "there is a 'pmu' already");
+		return r->depth ? 0 : complain(r, "more than one line 'pmu'");
 	for (const char *word = next_word(&p); *word; word = next_word(&p)) {
 		if (r->g->pmu_count == GROUPS_PMUS_MAX || !is_word(word, LOWER))
-			return complain(r, "'%s' is no name of a PMU, or one too many", word);
+			return complain(r, "'%s' is not the name of a PMU, or one too many", word);
 		r->g->pmus[r->g->pmu_count++] = xstrdup(word);
 	}
 	return 0;
@@ -159,7 +159,7 @@ static int line_cpu(struct reader *r, char *p)
 	if (strlen(vendor) >= sizeof(c.vendor) || !parse_unsigned(family, &c.family) ||
 	    !parse_range(model, c.model) || (*stepping && !parse_range(stepping, c.stepping)) || *p)
 		return complain(r,
-				"'cpu' wants a vendor, a family, a model or range of models, and "
+				"'cpu' needs a vendor, a family, a model or range of models, and "
 				"may have a range of steppings");
 	memcpy(c.vendor, vendor, strlen(vendor) + 1);
 	if (r->depth)
@@ -201,12 +201,12 @@ static int line_group(struct reader *r, char *p)
 	struct group *group = NULL;
 
 	if (!is_word(name, ANY_CASE) || !*help)
-		return complain(r, "'group' wants a name and an explanation");
+		return complain(r, "'group' needs a name and an explanation");
 	for (size_t i = 0; i < g->group_count; i++)
 		if (!strcmp(g->groups[i].name, name))
 			group = &g->groups[i];
 	if (group && !group->included)
-		return complain(r, "group '%s' is there already", name);
+		return complain(r, "group '%s' is defined twice", name);
 	if (group) {
 		release_group(group);
 	} else {
@@ -235,7 +235,7 @@ static int check_same(const struct reader *r, const char *name, const char *code
 	return 0;
 }
 
-static int line_event(struct reader *r, char *p, bool system)
+static int add_event(struct reader *r, char *p, bool system)
 {
 	const char *name = next_word(&p), *code = next_word(&p), *help = rest(p);
 	struct group *g = r->group;
@@ -244,7 +244,7 @@ static int line_event(struct reader *r, char *p, bool system)
 		return complain(r, "an event outside of a group");
 	if (!is_word(name, LOWER) || !strcmp(name, "time") || !*code || strlen(code) > 255 ||
 	    !*help)
-		return complain(r, "an event wants a name in small letters, a code and an "
+		return complain(r, "an event needs a name in lower case, a code and an "
 				   "explanation");
 	if (g->event_count == GROUP_EVENTS_MAX)
 		return complain(r, "more than %d events in group '%s'", GROUP_EVENTS_MAX, g->name);
@@ -254,13 +254,23 @@ static int line_event(struct reader *r, char *p, bool system)
 	if (g->event_count && g->system != system)
 		return complain(r, "events of processes and of the machine in one group");
 	if (g->value_count)
-		return complain(r, "event '%s' behind the values of its group", name);
+		return complain(r, "event '%s' follows the values of its group", name);
 	g->system = system;
 	int e = check_same(r, name, code);
 	if (e == 0)
 		g->events[g->event_count++] =
 			(struct group_event){xstrdup(name), xstrdup(code), xstrdup(help)};
 	return e;
+}
+
+static int line_event(struct reader *r, char *p)
+{
+	return add_event(r, p, false);
+}
+
+static int line_system(struct reader *r, char *p)
+{
+	return add_event(r, p, true);
 }
 
 static int find_variable(void *user, const char *name, size_t n)
@@ -281,12 +291,12 @@ static int line_value(struct reader *r, char *p)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	if (!g || !g->event_count)
-		return complain(r, "a value outside of a group, or in front of its events");
+		return complain(r, "a value outside of a group, or before its events");
 	if (help)
 		*help++ = 0;
 	if (!is_word(name, LOWER) || !help || !*rest(help))
-		return complain(r, "a value wants a name in small letters, a unit, a formula, and "
-				   "behind a ';' an explanation");
+		return complain(r, "a value needs a name in lower case, a unit, a formula, and an "
+				   "explanation behind a ';'");
 	if (g->value_count == GROUP_VALUES_MAX)
 		return complain(r, "more than %d values in group '%s'", GROUP_VALUES_MAX, g->name);
 	for (size_t i = 0; i < g->value_count; i++)
@@ -295,7 +305,7 @@ static int line_value(struct reader *r, char *p)
 	struct group_value *v = &g->values[g->value_count];
 	v->unit = metric_unit_by_name(unit);
 	if (!*unit || v->unit == UNIT_END)
-		return complain(r, "'%s' is no unit", unit);
+		return complain(r, "unknown unit '%s'", unit);
 	if (formula_parse(&v->formula, rest(p), find_variable, g, &why) < 0)
 		return complain(r, "value '%s': %s", name, why.buf);
 	v->name = xstrdup(name);
@@ -307,24 +317,21 @@ static int line_value(struct reader *r, char *p)
 
 static int read_line(struct reader *r, char *line)
 {
+	static const struct {
+		const char *keyword;
+		int (*read)(struct reader *r, char *p);
+	} lines[] = {{"pmu", line_pmu},     {"cpu", line_cpu},     {"include", line_include},
+		     {"group", line_group}, {"event", line_event}, {"system", line_system},
+		     {"value", line_value}};
 	char *p = line;
 	const char *keyword = next_word(&p);
 
 	if (!*keyword || *keyword == '#')
 		return 0;
-	if (!strcmp(keyword, "pmu"))
-		return line_pmu(r, p);
-	if (!strcmp(keyword, "cpu"))
-		return line_cpu(r, p);
-	if (!strcmp(keyword, "include"))
-		return line_include(r, p);
-	if (!strcmp(keyword, "group"))
-		return line_group(r, p);
-	if (!strcmp(keyword, "event") || !strcmp(keyword, "system"))
-		return line_event(r, p, *keyword == 's');
-	if (!strcmp(keyword, "value"))
-		return line_value(r, p);
-	return complain(r, "'%s' is no keyword", keyword);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (!strcmp(keyword, lines[i].keyword))
+			return lines[i].read(r, p);
+	return complain(r, "unknown keyword '%s'", keyword);
 }
 
 static int read_text(struct reader *r, const char *text)
@@ -359,7 +366,7 @@ int groups_parse(struct groups *g, const char *dir, const char *name, const char
 	return e;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 char *groups_dir(void)
 {
@@ -376,12 +383,12 @@ int groups_load(struct groups *g, const char *dir, const char *name, struct strb
 	*g = (struct groups){0};
 	int e = is_word(name, LOWER) ? fs_read(AT_FDCWD, path, FILE_MAX, &text) : -ENOENT;
 	if (e == -ENOENT)
-		strbuf_addf(why, "no groups of events for '%s' in %s", name, dir);
+		strbuf_addf(why, "no event groups for '%s' in %s", name, dir);
 	else if (e < 0)
 		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-e));
 	if (e == 0)
 		e = groups_parse(g, dir, name, text.buf, why);
-	/* they stay for as long as a job is sampled */
+	/* groups stay in memory while a job is sampled: give back the rest */
 	if (e == 0 && g->group_count) {
 		g->groups = xreallocarray(g->groups, g->group_count, sizeof(*g->groups));
 		g->group_cap = g->group_count;
@@ -402,34 +409,27 @@ bool groups_match(const struct groups *g, const struct cpu_identity *cpu)
 	return false;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 int groups_list(const char *dir, char ***ret, size_t *ret_count, struct strbuf *why)
 {
-	DIR *d = opendir(dir);
-	size_t cap = 0;
+	struct name_list l;
+	int e = name_list_read(&l, "", "%s", dir);
+	size_t count = 0;
 
-	*ret = NULL;
-	*ret_count = 0;
-	if (!d) {
-		int e = -errno;
-
+	if (e < 0)
 		strbuf_addf(why, "cannot read '%s': %s", dir, strerror(-e));
-		return e;
+	for (size_t i = 0; i < l.count; i++) {
+		char *suffix = strrchr(l.names[i], '.');
+
+		if (suffix && !strcmp(suffix, ".groups")) {
+			*suffix = 0;
+			l.names[count++] = l.names[i];
+		} else {
+			free(l.names[i]);
+		}
 	}
-	for (const struct dirent *e; (e = readdir(d));) {
-		if (!str_suffix(e->d_name, ".groups") || e->d_name[0] == '.')
-			continue;
-		GROW(*ret, *ret_count, cap);
-		(*ret)[(*ret_count)++] = xstrndup(e->d_name, strlen(e->d_name) - strlen(".groups"));
-	}
-	closedir(d);
-	if (*ret_count)
-		qsort(*ret, *ret_count, sizeof(**ret), by_name);
-	return 0;
+	*ret = l.names;
+	*ret_count = count;
+	return e;
 }
 
 void groups_free_names(char **names, size_t count)
@@ -439,7 +439,7 @@ void groups_free_names(char **names, size_t count)
 	free(names);
 }
 
-/* ---- this CPU ------------------------------------------------------------------------------- */
+/* ---- this CPU ---- */
 
 /* The text behind "name<blanks>: " in cpuinfo, in the first paragraph that has it. */
 static const char *cpu_line(const char *text, const char *name)
@@ -510,7 +510,7 @@ int groups_load_for(struct groups *g, const char *dir, const struct cpu_identity
 	for (size_t i = 0; i < count && !found; i++) {
 		_cleanup_strbuf_ struct strbuf broken = STRBUF_INIT;
 
-		/* a file that cannot be read is not for us; the check of the files tells it */
+		/* an invalid file is skipped here; the check of the files reports it */
 		if (groups_load(g, dir, names[i], &broken) < 0)
 			continue;
 		found = groups_match(g, cpu);

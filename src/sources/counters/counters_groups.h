@@ -1,19 +1,17 @@
 /*
- * Groups of events, and values made from them, as data: one file a microarchitecture,
+ * Groups of events, and values computed from them, as data: one file per microarchitecture,
  * share/plimsoll/events/<name>.groups. docs/counters.md has the format.
  */
-#ifndef PL_SOURCES_COUNTERS_COUNTERS_GROUPS_H
-#define PL_SOURCES_COUNTERS_COUNTERS_GROUPS_H
+#pragma once
 
 #include <stdint.h>
 
 #include "core/metrics/metric.h"
 #include "core/strbuf.h"
 
-/* ---- formulas ---------------------------------------------------------------------------------
- */
+/* ---- formulas ---- */
 
-/* Longer or deeper ones are refused. */
+/* Longer or deeper formulas are refused. */
 #define FORMULA_OPS_MAX 96
 #define FORMULA_DEPTH_MAX 24
 
@@ -23,23 +21,22 @@ struct formula_op {
 	double number;
 };
 
-/* In the order in which a stack computes it. */
+/* In postfix order. */
 struct formula {
 	struct formula_op ops[FORMULA_OPS_MAX];
 	unsigned count;
 };
 
-/* Number of a variable, less than 0 when there is none of this name (not terminated). */
+/* The number of a variable, negative when the name (not terminated) is unknown. */
 typedef int (*formula_lookup)(void *user, const char *name, size_t n);
 
 /* + - * / ( ), numbers and names. -EINVAL with the reason in *why. */
 int formula_parse(struct formula *f, const char *text, formula_lookup lookup, void *user,
 		  struct strbuf *why);
-/* False where it has no value: a variable that is no number, a division by 0, an overflow. */
+/* False when it has no value: a variable is not a number, a division by 0, an overflow. */
 bool formula_value(const struct formula *f, const double *variables, double *ret);
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
+/* ---- groups ---- */
 
 #define GROUPS_MAX 48       /* in a file, with those it includes */
 #define GROUP_EVENTS_MAX 12 /* of a group */
@@ -55,7 +52,7 @@ struct group_event {
 struct group_value {
 	char *name;
 	enum metric_unit unit;
-	char *text; /* the formula as it was written */
+	char *text; /* the formula as written */
 	char *help;
 	/* variables are the group's events in their order, then the time in seconds */
 	struct formula formula;
@@ -63,12 +60,12 @@ struct group_value {
 
 struct group {
 	char *name, *help;
-	bool system; /* counted for the whole machine, by units that no process owns */
+	bool system; /* counted for the whole machine, by units outside of the cores */
 	struct group_event events[GROUP_EVENTS_MAX];
 	size_t event_count;
 	struct group_value values[GROUP_VALUES_MAX];
 	size_t value_count;
-	bool included; /* another of the same name may take its place */
+	bool included; /* another group of the same name may replace it */
 };
 
 /* A CPU as /proc/cpuinfo names it. */
@@ -92,7 +89,7 @@ struct groups {
 	size_t group_count, group_cap;
 };
 
-/* Where the files are: below the installed or built tree. Freed by the caller. */
+/* The directory of the files, in the installed or built tree. Freed by the caller. */
 char *groups_dir(void);
 /* Reads <dir>/<name>.groups with what it includes. -ENOENT, -EINVAL: why names file and line. */
 int groups_load(struct groups *g, const char *dir, const char *name, struct strbuf *why);
@@ -112,5 +109,3 @@ int cpu_identify(const char *root, struct cpu_identity *ret);
 /* Loads the file for this CPU, or "generic" where there is none. */
 int groups_load_for(struct groups *g, const char *dir, const struct cpu_identity *cpu,
 		    struct strbuf *why);
-
-#endif

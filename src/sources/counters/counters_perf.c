@@ -1,21 +1,20 @@
 /*
- * Descriptors of perf_event_open: opened in groups, read, and summed. What a task counts goes on
- * in its later threads and children (attr.inherit), and comes back to the descriptor when they
- * end. Inherited groups are read one event at a time: a child that was forked between the opening
- * of two events of a group makes the kernel refuse to read the group whole.
+ * Descriptors of perf_event_open: opened in groups, read, and added up. The events of a task also
+ * count its later threads and children (attr.inherit), whose counts are added to the descriptor
+ * when they end. Inherited groups are read one event at a time: a child that was forked between the
+ * opening of two events of a group makes the kernel refuse to read the group whole.
  */
 #include "sources/counters/counters.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/files/cached_file.h"
 
-/* ---- the kernel's calls --------------------------------------------------------------------- */
+/* ---- the kernel's calls ---- */
 
 static int kernel_open(struct perf_event_attr *attr, int pid, int cpu, int group,
 		       unsigned long flags)
@@ -45,7 +44,7 @@ const struct counters_ops counters_kernel = {
 	.live = true,
 };
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static int open_event(const struct counters *c, const struct counter *n, int pid, int cpu,
 		      int group, unsigned long flags, bool grouped)
@@ -71,7 +70,7 @@ static bool denied(int r)
 	return r == -EACCES || r == -EPERM;
 }
 
-/* On ourselves: with the kernel's part, else without; in the group, else alone. */
+/* Opens an event on our own process: with kernel mode, else without; in the group, else alone. */
 static int try_event(const struct counters *c, struct counter *n, int group, bool *alone)
 {
 	int fd = open_event(c, n, 0, -1, group, 0, false);
@@ -81,7 +80,7 @@ static int try_event(const struct counters *c, struct counter *n, int group, boo
 		fd = open_event(c, n, 0, -1, group, 0, false);
 	}
 	*alone = group < 0;
-	/* more than the CPU can count at once, or of another unit */
+	/* too many for the CPU, or of another unit */
 	if (fd == -EINVAL && group >= 0) {
 		*alone = true;
 		fd = open_event(c, n, 0, -1, -1, 0, false);
@@ -89,16 +88,15 @@ static int try_event(const struct counters *c, struct counter *n, int group, boo
 	return fd;
 }
 
-static void say_problem(struct counter *n, int error)
+static void set_problem(struct counter *n, int error)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if ((error == ENOENT || error == EOPNOTSUPP || error == ENODEV) &&
 	    n->code.type != PERF_TYPE_SOFTWARE)
 		strbuf_addf(&text,
-			    "this machine does not count %s, or its virtual machine hides the "
-			    "counters",
-			    /* generic ones are named as the metric */
+			    "this machine cannot count %s, or the hypervisor hides the counters",
+			    /* generic events have the name of the metric */
 			    n->code.type == PERF_TYPE_HARDWARE ? "it" : n->event->code);
 	else
 		event_explain(&n->code, error, &text);
@@ -132,7 +130,7 @@ void counters_try(struct counters *c, bool user_only)
 				leader = c->counters[k].leader;
 		fds[i] = try_event(c, n, leader == i ? -1 : fds[leader], &alone);
 		if (fds[i] < 0)
-			say_problem(n, -fds[i]);
+			set_problem(n, -fds[i]);
 		else
 			n->leader = alone ? i : leader;
 		c->any_user_only |= n->user_only && fds[i] >= 0;
@@ -140,17 +138,6 @@ void counters_try(struct counters *c, bool user_only)
 	for (unsigned i = 0; i < c->counter_count; i++)
 		if (fds[i] >= 0)
 			c->ops->close(fds[i]);
-}
-
-/* As many descriptors as we may have: threads times events, or CPUs times events. */
-static bool raise_limit(const struct counters *c)
-{
-	struct rlimit l;
-
-	if (!c->ops->live || getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= l.rlim_max)
-		return false;
-	l.rlim_cur = l.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }
 
 static bool is_counted(const struct counter *n)
@@ -165,7 +152,8 @@ int counters_attach_one(struct counters *c, struct fd_list *fds, unsigned counte
 	int leader = group >= 0 ? fds->list[group].fd : -1;
 	int fd = open_event(c, n, pid, cpu, leader, flags, fds->grouped);
 
-	if (fd == -EMFILE && raise_limit(c))
+	/* threads times events, or CPUs times events are needed */
+	if (fd == -EMFILE && c->ops->live && raise_file_limit())
 		fd = open_event(c, n, pid, cpu, leader, flags, fds->grouped);
 	if (fd < 0)
 		return fd;
@@ -199,7 +187,8 @@ int counters_attach(struct counters *c, struct fd_list *fds, int pid, int cpu, u
 				error = r;
 			else if (group < 0)
 				group = (ssize_t)fds->count - 1;
-			/* the task is gone or not ours, or there is no room: so for all */
+			/* the task is gone or not ours, or the limit is reached: the same for all
+			 * events */
 			if (denied(r) || r == -ESRCH || r == -EMFILE || r == -ENFILE)
 				return fds->count > before ? (int)(fds->count - before) : r;
 		}
@@ -221,7 +210,7 @@ void counters_detach(struct counters *c, struct fd_list *fds)
 	*fds = (struct fd_list){.grouped = fds->grouped};
 }
 
-/* ---- a control group ------------------------------------------------------------------------ */
+/* ---- a control group ---- */
 
 int counters_each_cpu(const char *text, int (*call)(void *user, int cpu), void *user)
 {
@@ -247,8 +236,8 @@ struct cgroup_call {
 	struct counters *c;
 	int dir;
 	int expected;
-	bool *online; /* by CPU; NULL: all that are named are new */
-	bool failed;  /* on one that is new */
+	bool *online; /* by CPU; NULL: all listed CPUs are new */
+	bool failed;  /* on a new CPU */
 };
 
 #define CPUS_MAX 65536
@@ -272,8 +261,7 @@ static int attach_cpu(void *user, int cpu)
 	int r = counters_attach(call->c, fds, call->dir, cpu, PERF_FLAG_PID_CGROUP);
 	if (r >= 0 && r < call->expected)
 		r = -EMFILE;
-	/* one that comes later and cannot be opened, as it is going again, is tried the next time
-	 */
+	/* a CPU that came online and fails may be going offline again: try the next time */
 	if (r < 0 && call->online) {
 		counters_detach_from(call->c, fds, before);
 		call->failed = true;
@@ -315,11 +303,11 @@ int counters_attach_cgroup(struct counters *c, int at, const char *path)
 	return r < 0 ? r : 0;
 }
 
-/* Closes those of CPUs that are not online, or were not for a moment: some cannot be read then. */
+/* Closes descriptors of CPUs that are, or were for a moment, offline: some cannot be read then. */
 static void drop_cpus(struct counters *c, bool *online)
 {
 	struct fd_list *fds = &c->cpus;
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < fds->count; i++)
 		online[fds->list[i].cpu] &= fds->list[i].fd >= 0;
@@ -327,13 +315,13 @@ static void drop_cpus(struct counters *c, bool *online)
 		struct counter_fd f = fds->list[i];
 
 		if (f.fd >= 0 && online[f.cpu]) {
-			fds->list[kept++] = f;
+			fds->list[left++] = f;
 			continue;
 		}
 		if (f.fd >= 0)
 			c->ops->close(f.fd);
 	}
-	fds->count = kept;
+	fds->count = left;
 }
 
 static int mark_cpu(void *user, int cpu)
@@ -366,11 +354,11 @@ void counters_take_cgroup(struct counters *c, int at, const char *path)
 	c->online = call.failed ? NULL : xstrdup(text);
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /*
- * What came since the last time, as it would be had the event been on the CPU all the time. While
- * it has not been there at all nothing can be said, and the time is kept for later.
+ * Adds the count since the last time, scaled as if the event had been on the CPU all the time.
+ * While it has not been there at all the count is unknown, and the time is kept for later.
  */
 static void take_value(struct counter *n, struct counter_fd *f, uint64_t value, uint64_t enabled,
 		       uint64_t running)
@@ -378,7 +366,7 @@ static void take_value(struct counter *n, struct counter_fd *f, uint64_t value, 
 	uint64_t count = value - f->value;
 
 	if (enabled < f->seen_enabled || running < f->seen_running || count >> 63) {
-		/* begun anew: from here on */
+		/* it has restarted: count from here on */
 		f->value = value;
 		f->enabled = f->seen_enabled = enabled;
 		f->running = f->seen_running = running;
@@ -412,8 +400,7 @@ static void vanish(struct counters *c, struct counter_fd *first, unsigned member
 	}
 }
 
-/* A CPU that goes offline parts its groups: each event tells by itself what it counted until then.
- */
+/* A CPU that goes offline splits its groups: each event is read separately for the last time. */
 static void take_parted(struct counters *c, struct counter_fd *first, unsigned members)
 {
 	uint64_t buffer[3 + COUNTERS_MAX];

@@ -1,8 +1,8 @@
 /*
- * Events that no process owns: units beside the cores, as the memory controllers, which count for
- * everybody. The kernel describes them in sysfs: a number of the PMU, its events as terms, where
- * each term's bits go, and the CPUs (one a socket) that it is to be asked on. It takes the right to
- * watch whole CPUs (CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less).
+ * Events of no single process: units outside of the cores, such as memory controllers, which count
+ * for all processes. The kernel describes them in sysfs: the number of the PMU, its events as
+ * terms, the bits of each term, and the CPUs (one per socket) to open it on. Counting needs
+ * permission to watch whole CPUs (CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less).
  */
 #include "sources/counters/counters.h"
 
@@ -27,7 +27,7 @@ static int read_file(const char *root, const char *pmu, const char *file, struct
 	return r < 0 ? r : 0;
 }
 
-/* Puts the bits of a value where "config:0-7,32" says. */
+/* Puts the bits of a value into the places of "config:0-7,32". */
 static bool place_bits(const char *format, uint64_t value, struct event_code *code)
 {
 	uint64_t *word = str_prefix(format, "config:")    ? &code->config
@@ -91,15 +91,12 @@ int system_event(const char *root, const char *pmu, const char *event, struct ev
 	int r = read_file(root, pmu, "type", &type);
 	if (r == 0)
 		r = read_file(root, pmu, file, &terms);
-	if (r < 0) {
-		strbuf_addf(why, "the kernel does not name an event %s of %s", event, pmu);
-		return -ENOENT;
-	}
+	if (r < 0)
+		return strbuf_fail(why, -ENOENT, "the kernel has no event %s of %s", event, pmu);
 	if (parse_u64(type.buf, &number) < 0 || number > UINT32_MAX ||
-	    !add_terms(root, pmu, terms.buf, ret)) {
-		strbuf_addf(why, "the kernel's description of %s/%s is not understood", pmu, event);
-		return -EINVAL;
-	}
+	    !add_terms(root, pmu, terms.buf, ret))
+		return strbuf_fail(why, -EINVAL, "cannot parse the kernel's description of %s/%s",
+				   pmu, event);
 	ret->type = (uint32_t)number;
 	return 0;
 }
@@ -127,7 +124,7 @@ static int open_on(void *user, int cpu)
 	return counters_attach_one(u->c, &u->c->system, u->counter, -1, cpu, -1, 0);
 }
 
-/* One event on one unit, on the CPUs that the unit names. */
+/* Opens one event on one unit, on the CPUs of the unit. */
 static int open_unit(struct counters *c, unsigned counter, const char *pmu, const char *event,
 		     struct strbuf *why)
 {
@@ -158,7 +155,7 @@ static void open_event(struct counters *c, unsigned counter)
 	_cleanup_free_ char *path = xasprintf("%s" DEVICES, c->ctx->root);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char *event = strchr(pmu, '/');
-	DIR *d = opendir(path);
+	_cleanup_list_ DIR *d = opendir(path);
 	unsigned units = 0;
 
 	if (event)
@@ -166,11 +163,9 @@ static void open_event(struct counters *c, unsigned counter)
 	for (const struct dirent *e; event && d && !why.len && (e = readdir(d));)
 		if (is_unit(e->d_name, pmu) && ++units <= UNITS_MAX)
 			open_unit(c, counter, e->d_name, event, &why);
-	if (d)
-		closedir(d);
 	if (!units)
 		strbuf_addf(&why, "this machine has no %s", pmu);
-	/* a part of the units would be a wrong sum */
+	/* the sum over some of the units would be wrong */
 	if (why.len)
 		n->problem = strbuf_take(&why);
 }

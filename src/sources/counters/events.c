@@ -25,10 +25,9 @@ static const struct {
 #undef PRESET
 };
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
-/* Lower and upper case, a dash and an underscore are the same: "task_clock" is perf's task-clock.
- */
+/* Case does not matter, a dash equals an underscore: "task_clock" is perf's task-clock. */
 bool event_name_same(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++) {
@@ -52,7 +51,7 @@ static bool resolve_kernel(const char *name, struct event_code *ret)
 	return false;
 }
 
-/* perf's own names, without the beginning that all of the kernel's have in common. */
+/* The names of perf, without the common prefix of the kernel's names. */
 static bool resolve_short(const char *name, struct event_code *ret)
 {
 	_cleanup_free_ char *software = xasprintf("PERF_COUNT_SW_%s", name);
@@ -72,8 +71,8 @@ static bool resolve_preset(const char *name, struct event_code *ret)
 	return false;
 }
 
-/* "r1a8": a raw code of the CPU, as perf has it; "r1b7:10ff" with the second word that events of
- * the bus want. */
+/* "r1a8": a raw code of the CPU, as in perf; "r1b7:10ff" with the second word that bus events need.
+ */
 static bool resolve_raw(const char *name, struct event_code *ret)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";
@@ -91,7 +90,7 @@ static bool resolve_raw(const char *name, struct event_code *ret)
 	return true;
 }
 
-/* libpfm4 has the CPU's names with underscores and perf's with dashes. */
+/* libpfm4 has names of the CPU with underscores and names of perf with dashes. */
 static bool resolve_native(const char *name, struct event_code *ret, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf again = STRBUF_INIT;
@@ -116,9 +115,10 @@ int event_resolve(const char *name, struct event_code *ret, struct strbuf *why)
 		return 0;
 	strbuf_addf(why, "%s", reason.len ? reason.buf : "no such event");
 	if (str_prefix(name, "PAPI_"))
-		strbuf_addstr(why,
-			      "; this preset has no single event of the kernel, name the native "
-			      "events of the CPU instead");
+		strbuf_addstr(
+			why,
+			"; no single kernel event counts this preset: name the native events of "
+			"the CPU instead");
 	return -ENOENT;
 }
 
@@ -151,7 +151,7 @@ bool event_in_kernel(const struct event_code *code)
 		code->config == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
-/* ---- counting ------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 static int perf_open(const struct event_code *code, bool user_only)
 {
@@ -212,39 +212,26 @@ static int paranoid_level(void)
 
 void event_explain(const struct event_code *code, int error, struct strbuf *out)
 {
-	switch (error) {
-	case ENOENT:
-	case EOPNOTSUPP:
-	case ENODEV:
-		strbuf_addstr(out, code->type == PERF_TYPE_SOFTWARE
+	bool absent = error == ENOENT || error == EOPNOTSUPP || error == ENODEV;
+
+	if (error == EACCES || error == EPERM)
+		strbuf_addf(out,
+			    "kernel.perf_event_paranoid is %d: `sysctl "
+			    "kernel.perf_event_paranoid=1` as root permits it",
+			    paranoid_level());
+	else
+		strbuf_addstr(out, absent && code->type == PERF_TYPE_SOFTWARE
 					   ? "this kernel does not have it"
-					   : "this machine has no such counter, or its virtual "
-					     "machine hides the counters");
-		break;
-	case EACCES:
-	case EPERM:
-		strbuf_addf(
-			out,
-			"kernel.perf_event_paranoid is %d: `sysctl kernel.perf_event_paranoid=1` "
-			"as root permits it",
-			paranoid_level());
-		break;
-	case EINVAL:
-		strbuf_addstr(out, "the kernel refuses this code");
-		break;
-	case ENOSYS:
-		strbuf_addstr(out, "this kernel has no perf events");
-		break;
-	case EMFILE:
-		strbuf_addstr(out, "too few descriptors: raise `ulimit -n` above 256");
-		break;
-	default:
-		strbuf_addstr(out, strerror(error));
-		break;
-	}
+				   : absent ? "this machine has no such counter, or its virtual "
+					      "machine hides the counters"
+				   : error == EINVAL ? "the kernel refuses this code"
+				   : error == ENOSYS ? "this kernel has no perf events"
+				   : error == EMFILE
+					   ? "too few descriptors: raise `ulimit -n` above 256"
+					   : strerror(error));
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 static bool is_option_word(const char *word)
 {
@@ -261,7 +248,7 @@ static void add_resolved(const char *name, struct strbuf *out, struct strbuf *pr
 	struct event_count c;
 
 	if (*count == EVENTS_LIST_MAX) {
-		strbuf_addf(problems, "event %s: not counted, %d are the most\n", name,
+		strbuf_addf(problems, "event %s: not counted, the limit is %d events\n", name,
 			    EVENTS_LIST_MAX);
 		return;
 	}
@@ -291,7 +278,7 @@ void events_resolve_list(const char *list, struct strbuf *out, struct strbuf *pr
 		size_t n = strcspn(list, ",");
 		_cleanup_free_ char *name = xstrndup(list, n);
 
-		/* a list that was resolved before, as a nested run inherits it */
+		/* a nested run inherits a list that is already resolved */
 		name[strcspn(name, "=")] = 0;
 		if (*name && !is_option_word(name))
 			add_resolved(name, out, problems, &count);
@@ -325,13 +312,11 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	_cleanup_free_ char *path = xasprintf("%s/proc/sys/kernel/perf_event_paranoid", ctx->root);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (fs_read(AT_FDCWD, path, 32, &text) < 0) {
-		strbuf_addstr(&report->detail, "this kernel has no perf events");
-		return -ENOSYS;
-	}
+	if (fs_read(AT_FDCWD, path, 32, &text) < 0)
+		return strbuf_fail(&report->detail, -ENOSYS, "this kernel has no perf events");
 	long level = strtol(text.buf, NULL, 10);
 	strbuf_addf(&report->detail, "level %ld: %s", level,
-		    level <= 1   ? "users may count everything of their own"
+		    level <= 1   ? "users may count all events of their processes"
 		    : level == 2 ? "users may count in user mode only"
 				 : "users may count nothing");
 	if (level <= 1)

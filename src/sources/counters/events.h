@@ -1,9 +1,8 @@
 /*
- * Names of countable events and what the kernel says to each: kernel names, PAPI presets, raw
- * codes, and everything that libpfm4 knows of this CPU (in the module "pfm").
+ * Names of countable events and whether the kernel can count them: kernel names, PAPI presets, raw
+ * codes, and all events of this CPU that libpfm4 knows (in the module "pfm").
  */
-#ifndef PL_SOURCES_COUNTERS_EVENTS_H
-#define PL_SOURCES_COUNTERS_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,46 +16,44 @@ struct event_code {
 
 #define EVENTS_LIST_MAX 16
 
-/* Case does not count, and a dash is an underscore. */
+/* Case does not matter, and a dash equals an underscore. */
 bool event_name_same(const char *a, const char *b);
-/* -ENOENT with the reason in *why when nobody knows the name. */
+/* -ENOENT with the reason in *why when the name is unknown. */
 int event_resolve(const char *name, struct event_code *ret, struct strbuf *why);
 
-/* The same for the events of a group file: names of libpfm4 are those of these PMUs, the first that
- * knows it; they need not be this machine's where LIBPFM_ENCODE_INACTIVE is set. */
+/* The same for the events of a group file: the first of these PMUs of libpfm4 that knows the name.
+ * They may be those of another machine where LIBPFM_ENCODE_INACTIVE is set. */
 int event_resolve_for(const char *const *pmus, size_t count, const char *name,
 		      struct event_code *ret, struct strbuf *why);
-/* Happens in the kernel only: counted for user mode it would always be 0. */
+/* Does it happen in the kernel only? Counted in user mode it would always be 0. */
 bool event_in_kernel(const struct event_code *code);
 
 struct event_count {
 	int error;      /* errno of opening or reading; 0 when counted */
 	bool user_only; /* the kernel part was not permitted */
-	uint64_t value; /* over a short piece of work of ours */
+	uint64_t value; /* during a short test load */
 };
 /* Opens and counts once. */
 void event_try(const struct event_code *code, struct event_count *ret);
-/* Why an event cannot be counted, with the remedy, for a person. */
+/* Adds why an event cannot be counted, and how to enable it. */
 void event_explain(const struct event_code *code, int error, struct strbuf *out);
 
 /*
- * A list as users give it, "NAME,NAME", for the preload library: every name with its code. Words
- * that are options and no events are left out; names that cannot be resolved or opened are left
- * out too, each with a line in *problems.
+ * Resolves a list "NAME,NAME" for the preload library: every name with its code. Words that are
+ * options are left out; so are names that cannot be resolved or opened, each with a line in
+ * *problems.
  */
 void events_resolve_list(const char *list, struct strbuf *out, struct strbuf *problems);
 
 typedef void (*event_lister)(void *user, const char *name, const char *kind, const char *help,
 			     const struct event_code *code);
-/* All that are known, those of libpfm4 included where the module is there. */
+/* Lists all known events, including those of libpfm4 if the module is installed. */
 void events_list(event_lister lister, void *user, struct strbuf *why_not_native);
 
-/* What the module "pfm" offers. */
+/* The functions of the module "pfm". */
 struct pfm_functions {
 	int (*resolve)(const char *name, struct event_code *ret, struct strbuf *why);
 	void (*list)(event_lister lister, void *user);
-	/* Names of the PMUs it sees here, comma separated. */
+	/* Adds the names of the PMUs of this machine, separated by commas. */
 	void (*pmus)(struct strbuf *out);
 };
-
-#endif

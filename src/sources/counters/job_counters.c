@@ -1,17 +1,13 @@
 /*
- * Event counters of every job of a node: any events by their names, those below among them, counted
- * by the job's perf_event group on every CPU, where it has none by its processes with what these
- * make later (perf_attach.c). Events that the CPU cannot count at once take turns and are scaled.
- * When a job ends its descriptors are closed.
+ * Event counters of every job of a node: any events by name, counted by the perf_event cgroup of
+ * the job on every CPU, or without one by its processes and their later children (perf_attach.c).
+ * Events that do not fit on the CPU together take turns and are scaled. The descriptors are closed
+ * when the job ends.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/files/fs.h"
-#include "core/system/procparse.h"
-#include "sources/cgroup/job_sources.h"
+#include "core/system/process_stat.h"
 #include "sources/cgroup/per_job_state.h"
 #include "sources/counters/counters.h"
 #include "sources/sysfile.h"
@@ -21,11 +17,11 @@
 
 #define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
-/* The number of a cache alone is what was read from it; the numbers of two operations and of a
- * result stand in its place, too, as site configurations have them. */
+/* The number of a cache alone means reads of it; site configurations also have numbers of two
+ * operations and of a result in its place. */
 #define CACHE(name) PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##name
 
-/* Events that have a name of ours, in the order of their numbers in messages. */
+/* Events with our own names, in the order of their numbers in messages. */
 static const struct {
 	const char *name;
 	uint32_t type;
@@ -33,15 +29,15 @@ static const struct {
 	const char *help;
 } named_events[] = {
 	{"cpu_cycles", HARDWARE(CPU_CYCLES), "cycles"},
-	{"instructions", HARDWARE(INSTRUCTIONS), "instructions that were completed"},
-	{"cache_references", HARDWARE(CACHE_REFERENCES), "accesses to the last cache"},
-	{"cache_misses", HARDWARE(CACHE_MISSES), "accesses that the last cache did not have"},
+	{"instructions", HARDWARE(INSTRUCTIONS), "instructions completed"},
+	{"cache_references", HARDWARE(CACHE_REFERENCES), "accesses to the last-level cache"},
+	{"cache_misses", HARDWARE(CACHE_MISSES), "misses of the last-level cache"},
 	{"branch_instructions", HARDWARE(BRANCH_INSTRUCTIONS), "branches"},
-	{"branch_misses", HARDWARE(BRANCH_MISSES), "branches that were predicted wrongly"},
-	{"bus_cycles", HARDWARE(BUS_CYCLES), "cycles of the bus"},
+	{"branch_misses", HARDWARE(BRANCH_MISSES), "branches mispredicted"},
+	{"bus_cycles", HARDWARE(BUS_CYCLES), "bus cycles"},
 	{"ref_cpu_cycles", HARDWARE(REF_CPU_CYCLES), "cycles at the nominal frequency"},
-	{"cache_l1d", CACHE(L1D), "reads of the first data cache"},
-	{"cache_ll", CACHE(LL), "reads of the last cache"},
+	{"cache_l1d", CACHE(L1D), "reads of the level 1 data cache"},
+	{"cache_ll", CACHE(LL), "reads of the last-level cache"},
 	{"cache_dtlb", CACHE(DTLB), "reads of the data TLB"},
 	{"cache_itlb", CACHE(ITLB), "reads of the instruction TLB"},
 	{"cache_bpu", CACHE(BPU), "reads of the branch predictor"},
@@ -55,7 +51,7 @@ static const struct {
 	{"context_switches", SOFTWARE(CONTEXT_SWITCHES), "context switches"},
 	{"cpu_migrations", SOFTWARE(CPU_MIGRATIONS), "moves from one CPU to another"},
 	{"page_faults_min", SOFTWARE(PAGE_FAULTS_MIN), "page faults without I/O"},
-	{"page_faults_maj", SOFTWARE(PAGE_FAULTS_MAJ), "page faults that read from a disk"},
+	{"page_faults_maj", SOFTWARE(PAGE_FAULTS_MAJ), "page faults that read from disk"},
 	{"alignment_faults", SOFTWARE(ALIGNMENT_FAULTS), "alignment faults"},
 	{"emulation_faults", SOFTWARE(EMULATION_FAULTS), "emulated instructions"},
 	{"dummy", SOFTWARE(DUMMY), "nothing"},
@@ -64,7 +60,7 @@ static const struct {
 
 struct counted_job {
 	uint64_t number;
-	struct counters *counters;  /* NULL: it ended, or has not begun */
+	struct counters *counters;  /* NULL: it ended, or has not started */
 	struct job_processes watch; /* its processes, where they are counted one by one */
 	bool begun, by_group;
 };
@@ -74,12 +70,11 @@ struct job_counters {
 	struct counters_ops ops;
 	struct source_context ctx;
 	struct group_event events[COUNTERS_MAX];
-	struct counters common; /* what can be counted here, and the names of it */
+	struct counters common; /* the events that can be counted, with their names */
 	struct per_job_state list;
 };
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static int resolve(const char *const *pmus, size_t count, const char *name, struct event_code *ret,
 		   struct strbuf *why)
@@ -122,8 +117,8 @@ static bool is_named(const struct job_counters *s, const char *name)
 	return false;
 }
 
-/* Software events are read together; of the CPU's own each takes its turn alone, so that any number
- * of them fits. */
+/* Software events are read together; hardware events take turns one by one, so that any number of
+ * them fits. */
 static void add_event(struct job_counters *s, const char *name)
 {
 	struct counters *c = &s->common;
@@ -154,26 +149,17 @@ static int choose(struct job_counters *s, const char *list, struct strbuf *why)
 		p += strlen(name);
 		if (is_named(s, name))
 			continue;
-		if (s->common.counter_count == COUNTERS_MAX) {
-			strbuf_addf(why, "more than %d events", COUNTERS_MAX);
-			return -E2BIG;
-		}
+		if (s->common.counter_count == COUNTERS_MAX)
+			return strbuf_fail(why, -E2BIG, "more than %d events", COUNTERS_MAX);
 		add_event(s, name);
 	}
 	s->common.running_metric = (unsigned)s->common.counter_count;
-	s->common.metrics[s->common.running_metric] = (struct sample_metric){
-		.name = "running_percent",
-		.unit = UNIT_PERCENT,
-		.kind = KIND_MEAN,
-		.agg = AGG_NONE,
-		.scale = 1e-2,
-		.help = "share of the time that the event was on the CPU which was there least"};
+	s->common.metrics[s->common.running_metric] = (struct sample_metric)COUNTERS_RUNNING;
 	s->common.metric_count = s->common.counter_count + 1;
 	return 0;
 }
 
-/* ---- a job ------------------------------------------------------------------------------------
- */
+/* ---- a job ---- */
 
 static void release_job(void *element)
 {
@@ -193,18 +179,15 @@ static void release_job(void *element)
 static void on_process(void *user, pid_t pid)
 {
 	struct job_processes *w = user;
-	_cleanup_free_ char *path = xasprintf("/proc/%d/stat", (int)pid);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct proc_stat st;
+	struct process_stat stat = {0};
+	const uint64_t *f = stat.st.f;
 
-	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
-	    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME ||
-	    st.f[STAT_STATE] == 'Z')
+	if (!process_stat_read("", pid, &stat) || f[STAT_STATE] == 'Z')
 		return;
 	GROW(w->list, w->count, w->cap);
 	w->list[w->count++] = (struct job_process){.pid = (int)pid,
-						   .ppid = (int)st.f[STAT_PPID],
-						   .starttime = st.f[STAT_STARTTIME],
+						   .ppid = (int)f[STAT_PPID],
+						   .starttime = f[STAT_STARTTIME],
 						   .rank = -1};
 }
 
@@ -216,6 +199,7 @@ static void begin_job(struct job_counters *s, struct counted_job *j, const struc
 	c->ctx = &s->ctx;
 	c->cover.root = s->ctx.root;
 	c->counter_count = s->common.counter_count;
+	c->running_metric = s->common.running_metric;
 	memcpy(c->counters, s->common.counters, sizeof(c->counters));
 	j->counters = c;
 	j->begun = true;
@@ -223,30 +207,20 @@ static void begin_job(struct job_counters *s, struct counted_job *j, const struc
 		      counters_attach_cgroup(c, job->dirs[CGROUP_JOBS_PERF], ".") == 0;
 }
 
-static void put_job(const struct job_counters *s, const struct counted_job *j,
-		    const struct job *job, struct sample_set *set, uint32_t entity)
+static void put_job(const struct counted_job *j, const struct job *job, struct sample_set *set,
+		    uint32_t entity)
 {
 	const struct counters *c = j->counters;
-	double least = 2;
 
-	sample_fact(set, entity, "counted_by", j->by_group ? "control group" : "process");
+	sample_set_metadata(set, entity, "counted_by", j->by_group ? "control group" : "process");
 	if (!j->by_group && job->dirs[CGROUP_JOBS_PERF] < 0)
-		sample_fact(set, entity, "no_group", "perf_event");
+		sample_set_metadata(set, entity, "no_group", "perf_event");
 	if (c->cover.denied)
-		sample_fact(set, entity, "not_counted", strerror(c->cover.denied_error));
+		sample_set_metadata(set, entity, "not_counted", strerror(c->cover.denied_error));
 	if (!j->by_group && !c->cover.counts)
 		return;
 	sample_row(set, entity);
-	for (size_t i = 0; i < c->counter_count; i++) {
-		const struct counter *n = &c->counters[i];
-
-		if (n->problem)
-			continue;
-		sys_put(set, n->metric, n->total);
-		least = counter_share(n) < least ? counter_share(n) : least;
-	}
-	if (least <= 1)
-		sample_put(set, s->common.running_metric, round_i64(least * 10000));
+	counters_put(c, set, false);
 }
 
 static void read_job(struct job_counters *s, struct counted_job *j, const struct job *job,
@@ -254,8 +228,7 @@ static void read_job(struct job_counters *s, struct counted_job *j, const struct
 {
 	struct counters *c = j->counters;
 
-	for (size_t i = 0; i < c->counter_count; i++)
-		c->counters[i].enabled = c->counters[i].running = c->counters[i].pending = 0;
+	counters_begin_reading(c);
 	if (j->by_group) {
 		counters_take_cgroup(c, job->dirs[CGROUP_JOBS_PERF], ".");
 	} else {
@@ -266,15 +239,14 @@ static void read_job(struct job_counters *s, struct counted_job *j, const struct
 			counters_take(c, &c->cover.attachments[i].fds);
 	}
 	uint32_t entity = jobs_entity(set, job);
-	put_job(s, j, job, set, entity);
+	put_job(j, job, set, entity);
 	if (job->state == JOB_ENDED) {
 		sample_end(set, entity);
 		release_job(j);
 	}
 }
 
-/* ---- the source -------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static void close_counters(void *state)
 {
@@ -292,11 +264,10 @@ static void close_counters(void *state)
 static int open_counters(const struct source_context *ctx, struct sample_set *set, void **state,
 			 struct strbuf *why)
 {
-	size_t counted = 0;
-
 	if (!ctx->jobs || *ctx->root) {
-		strbuf_addstr(why, *ctx->root ? "events are counted on a running machine only"
-					      : "counts the jobs of a node: only `node` has them");
+		strbuf_addstr(why, *ctx->root
+					   ? "events can be counted on a running machine only"
+					   : "counts the jobs of a node: available in `node` only");
 		return *ctx->root ? -ENOTSUP : -EINVAL;
 	}
 	struct job_counters *s = xcalloc(1, sizeof(*s));
@@ -311,13 +282,8 @@ static int open_counters(const struct source_context *ctx, struct sample_set *se
 	int r = choose(s, ctx->option && *ctx->option ? ctx->option : DEFAULT_EVENTS, why);
 	if (r == 0) {
 		counters_try(&s->common, false);
-		for (size_t i = 0; i < s->common.counter_count; i++)
-			counted += !s->common.counters[i].problem;
-		if (!counted) {
-			strbuf_addstr(why, s->common.counter_count ? s->common.counters[0].problem
-								   : "no event is named");
+		if (!counters_usable(&s->common, why))
 			r = -ENOENT;
-		}
 	}
 	if (r < 0) {
 		close_counters(s);
@@ -336,10 +302,10 @@ static int read_counters(void *state, struct sample_set *set)
 {
 	struct job_counters *s = state;
 
-	per_job_state(&s->list, s->jobs);
+	per_job_state_update(&s->list, s->jobs);
 	for (size_t i = 0; i < s->list.count; i++) {
 		const struct job *job = cgroup_jobs_at(s->jobs, i);
-		struct counted_job *j = per_job_stateed(&s->list, i);
+		struct counted_job *j = per_job_state_at(&s->list, i);
 
 		if (!j->begun)
 			begin_job(s, j, job);
@@ -355,10 +321,9 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 				    .config = PERF_COUNT_SW_PAGE_FAULTS};
 	struct event_count count;
 
-	if (*ctx->root) {
-		strbuf_addstr(&report->detail, "events are counted on a running machine only");
-		return -ENOENT;
-	}
+	if (*ctx->root)
+		return strbuf_fail(&report->detail, -ENOENT,
+				   "events can be counted on a running machine only");
 	event_try(&faults, &count);
 	if (!count.error) {
 		strbuf_addstr(&report->detail, "events by name for every job of a node");

@@ -1,16 +1,16 @@
 /*
- * Who is counted by which descriptors. A process that gets descriptors counts for the threads and
- * children that it makes from then on, and those for theirs: they must not get their own, or they
- * would count twice. What was there before counts for nobody, and must.
+ * Which descriptors count which process. The descriptors of a process also count the threads and
+ * children that it creates later, and theirs: these must not get their own, or they would be
+ * counted twice. Threads and children that existed before are not counted, and need their own.
  *
- * Told apart so: threads and children are listed right before and after the descriptors are opened.
- * As long as one came meanwhile it is not known which events it has: all are closed and opened
- * again. Those listed are attached too; a child that turns up later was made later, and is covered.
- * A fork copies the events long before the child can be seen, so a process that is running is given
- * a moment before the second look. A process whose parent is not of the job is either an orphan of
- * one that was covered, or was started by somebody else; see is_orphan().
+ * To tell them apart, threads and children are listed right before and after the descriptors are
+ * opened. If one appeared meanwhile, it is unknown which events it has: all are closed and opened
+ * again. Those listed are attached, too; a child that appears later was created later, and is
+ * covered. A fork copies the events long before the child is visible, so a running process gets a
+ * moment before the second look. A process whose parent is not part of the job is either an orphan
+ * of a covered process, or was started by somebody else; see is_orphan().
  *
- * Descriptors of a process that ended stay open while a process may be alive that they count.
+ * Descriptors of an ended process stay open while a process that they count may be alive.
  */
 #include "sources/counters/counters.h"
 
@@ -21,22 +21,17 @@
 
 #include "core/clock.h"
 #include "core/files/fs.h"
-#include "core/system/procparse.h"
+#include "core/system/process_stat.h"
 
-/* So many readings without a process that needs it, and an attachment is given up. */
+/* An attachment is closed after as many readings without a process that needs it. */
 #define IDLE_READINGS 2
-/* A thread's children are followed so deep. */
+/* How deep children are followed. */
 #define DEPTH_MAX 64
-/* So often we begin again because a child or a thread came meanwhile. After that such a one is left
- * out rather than counted twice. */
+/* How often to begin again because a child or thread appeared meanwhile. After that it is left out
+ * rather than counted twice. */
 #define TRIES 16
-/* A fork takes less, but that of a very large process. */
+/* A fork takes less, except that of a very large process. */
 #define FORK_US 500
-
-struct pids {
-	int *list;
-	size_t count, cap;
-};
 
 static void attach(struct counters *c, int pid, uint64_t starttime, unsigned depth);
 
@@ -45,88 +40,20 @@ static uint64_t tick_now(void)
 	return clock_boottime_ns() / 1000 / PL_TICK_US;
 }
 
-static bool read_stat(const struct coverage *v, int pid, struct proc_stat *st)
-{
-	_cleanup_free_ char *path = xasprintf("%s/proc/%d/stat", v->root, pid);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	return fs_read(AT_FDCWD, path, 4096, &text) >= 0 &&
-	       clock_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
-}
-
-/* ---- who is known --------------------------------------------------------------------------- */
-
-/* The place of a pid, or where it would be. */
-static size_t place_of(const struct coverage *v, int pid)
-{
-	size_t low = 0, high = v->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (v->list[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+/* ---- known processes ---- */
 
 static struct covered *find(const struct coverage *v, int pid)
 {
-	size_t at = place_of(v, pid);
-
-	return at < v->count && v->list[at].pid == pid ? &v->list[at] : NULL;
+	return process_table_find(&v->known, pid);
 }
 
 static void know(struct coverage *v, int pid, uint64_t starttime, int by, bool attached)
 {
-	size_t at = place_of(v, pid);
-
-	GROW(v->list, v->count, v->cap);
-	memmove(&v->list[at + 1], &v->list[at], (v->count - at) * sizeof(*v->list));
-	v->count++;
-	v->list[at] = (struct covered){
+	v->known.entry_size = sizeof(struct covered);
+	*(struct covered *)process_table_put(&v->known, pid) = (struct covered){
 		.pid = pid, .starttime = starttime, .by = by, .attached = attached};
 	if (by >= 0)
 		v->attachments[by].users++;
-}
-
-static bool knows_session(const struct coverage *v, int session)
-{
-	for (size_t i = v->session_count; i-- > 0;)
-		if (v->sessions[i] == session)
-			return true;
-	return false;
-}
-
-static bool knows_group(const struct coverage *v, int group)
-{
-	for (size_t i = v->group_count; i-- > 0;)
-		if (v->groups[i] == group)
-			return true;
-	return false;
-}
-
-static void note_session(struct coverage *v, const struct proc_stat *st)
-{
-	int session = (int)st->f[STAT_SESSION], group = (int)st->f[STAT_PGRP];
-
-	if (session > 0 && !knows_session(v, session)) {
-		GROW(v->sessions, v->session_count, v->session_cap);
-		v->sessions[v->session_count++] = session;
-	}
-	if (group > 0 && !knows_group(v, group)) {
-		GROW(v->groups, v->group_count, v->group_cap);
-		v->groups[v->group_count++] = group;
-	}
-}
-
-/* ---- attaching ------------------------------------------------------------------------------ */
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
 }
 
 static void add_pid(struct pids *p, uint64_t pid)
@@ -137,38 +64,54 @@ static void add_pid(struct pids *p, uint64_t pid)
 	p->list[p->count++] = (int)pid;
 }
 
+static bool has_pid(const struct pids *p, int pid)
+{
+	for (size_t i = p->count; i-- > 0;)
+		if (p->list[i] == pid)
+			return true;
+	return false;
+}
+
+static void note_session(struct coverage *v, const uint64_t *f)
+{
+	if (!has_pid(&v->sessions, (int)f[STAT_SESSION]))
+		add_pid(&v->sessions, f[STAT_SESSION]);
+	if (!has_pid(&v->groups, (int)f[STAT_PGRP]))
+		add_pid(&v->groups, f[STAT_PGRP]);
+}
+
+/* ---- attaching ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
 static void free_pids(struct pids *p)
 {
 	free(p->list);
 }
 
-/* Is everyone of the second list in the first? */
+/* Does the first list have all of the second? */
 static bool holds(const struct pids *all, const struct pids *some)
 {
-	for (size_t i = 0; i < some->count; i++) {
-		size_t k = 0;
-
-		while (k < all->count && all->list[k] != some->list[i])
-			k++;
-		if (k == all->count)
+	for (size_t i = 0; i < some->count; i++)
+		if (!has_pid(all, some->list[i]))
 			return false;
-	}
 	return true;
 }
 
 static void list_threads(const struct coverage *v, int pid, struct pids *ret)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/task", v->root, pid);
-	DIR *d = opendir(path);
+	_cleanup_list_ DIR *d = opendir(path);
 	uint64_t tid;
 
 	ret->count = 0;
 	for (const struct dirent *e; d && (e = readdir(d));)
 		if (parse_u64(e->d_name, &tid) == 0)
 			add_pid(ret, tid);
-	if (d)
-		closedir(d);
-	/* the first thread first: most often it is the one that makes others */
+	/* the first thread first: most often it creates the others */
 	if (ret->count)
 		qsort(ret->list, ret->count, sizeof(*ret->list), by_number);
 }
@@ -213,7 +156,7 @@ static void note_denied(struct coverage *v, int error)
 	v->denied_error = -error;
 }
 
-/* Is a thread running, and so perhaps in the middle of a fork? */
+/* Is a thread running, and perhaps in the middle of a fork? */
 static bool is_busy(const struct coverage *v, int pid, const struct pids *threads)
 {
 	for (size_t i = 0; i < threads->count; i++) {
@@ -237,7 +180,7 @@ static void list_all_children(struct coverage *v, int pid, const struct pids *th
 		list_children(v, pid, threads->list[i], ret);
 }
 
-/* children: those that were there before. */
+/* children: those that existed before. */
 static int attach_threads(struct counters *c, struct attachment *a, struct pids *children)
 {
 	_cleanup_(free_pids) struct pids before = {0}, after = {0}, now = {0};
@@ -266,31 +209,33 @@ static int attach_threads(struct counters *c, struct attachment *a, struct pids 
 	return a->fds.count ? 0 : error;
 }
 
-/* Those that are children now were there before their parent's descriptors. */
+/* Attaches to the children that existed before the descriptors of their parent. */
 static void attach_children(struct counters *c, const struct pids *children, unsigned depth)
 {
 	for (size_t i = 0; i < children->count; i++) {
 		int pid = children->list[i];
-		struct proc_stat st;
+		struct process_stat stat;
 
-		if (pid != getpid() && !find(&c->cover, pid) && read_stat(&c->cover, pid, &st))
-			attach(c, pid, st.f[STAT_STARTTIME], depth + 1);
+		if (pid != getpid() && !find(&c->cover, pid) &&
+		    process_stat_read(c->cover.root, pid, &stat))
+			attach(c, pid, stat.st.f[STAT_STARTTIME], depth + 1);
 	}
 }
 
-/* Gives a process descriptors of its own, and what it made before. */
+/* Opens descriptors for a process and for the children it has already. */
 static void attach(struct counters *c, int pid, uint64_t starttime, unsigned depth)
 {
 	struct coverage *v = &c->cover;
 	_cleanup_(free_pids) struct pids children = {0};
-	struct proc_stat st;
+	struct process_stat stat = {0};
+	const uint64_t *f = stat.st.f;
 
-	if (read_stat(v, pid, &st)) {
-		note_session(v, &st);
+	if (process_stat_read(v->root, pid, &stat)) {
+		note_session(v, f);
 		if (v->begun) {
 			v->late++;
-			v->late_ticks += st.f[STAT_UTIME] + st.f[STAT_STIME] + st.f[STAT_CUTIME] +
-					 st.f[STAT_CSTIME];
+			v->late_ticks +=
+				f[STAT_UTIME] + f[STAT_STIME] + f[STAT_CUTIME] + f[STAT_CSTIME];
 		}
 	}
 	struct attachment a = {.pid = pid, .begin_tick = tick_now()};
@@ -310,7 +255,7 @@ static void attach(struct counters *c, int pid, uint64_t starttime, unsigned dep
 		attach_children(c, &children, depth);
 }
 
-/* ---- deciding ------------------------------------------------------------------------------- */
+/* ---- deciding ---- */
 
 static bool is_alive(const struct coverage *v, int pid)
 {
@@ -320,38 +265,39 @@ static bool is_alive(const struct coverage *v, int pid)
 }
 
 /*
- * A process whose parent is not of the job: a launcher has started it, or it has lost a parent that
- * was covered, and the launcher, init or another reaper has taken it.
+ * Is a process whose parent is not part of the job an orphan of a covered process, which the
+ * launcher, init or another reaper has adopted? Otherwise a launcher has started it.
  *
- * What a launcher starts is in the launcher's session (slurmstepd's tasks: the leader of their
- * session ended when slurmstepd became a daemon, and all tasks of a step are in the process group
- * of the first; the job knows them by their environment as main processes) or leads one of its own.
- * An orphan is in the process group of somebody who was covered; or, where its session is not that
- * of its new parent, in a session in which we covered somebody, or in one whose leader is gone, as
- * daemons are.
+ * A process that a launcher starts is in the session of the launcher (tasks of slurmstepd: the
+ * leader of their session ended when slurmstepd became a daemon, and all tasks of a step are in the
+ * process group of the first; the job knows them by their environment as main processes) or leads
+ * its own. An orphan is in the process group of a covered process; or, where its session is not
+ * that of its new parent, in a session with a covered process, or in one whose leader is gone, like
+ * a daemon.
  */
 static bool is_orphan(struct coverage *v, const struct job_process *w)
 {
-	struct proc_stat st, parent;
+	struct process_stat stat, parent;
 
 	if (w->starttime < v->begin_tick)
 		return false;
-	if (w->ppid == 1 || !read_stat(v, w->pid, &st))
+	if (w->ppid == 1 || !process_stat_read(v->root, w->pid, &stat))
 		return true;
-	int session = (int)st.f[STAT_SESSION], group = (int)st.f[STAT_PGRP];
-	if (session > 0 && read_stat(v, w->ppid, &parent) && (int)parent.f[STAT_SESSION] == session)
-		return !w->main && group != w->pid && group != (int)parent.f[STAT_PGRP] &&
-		       knows_group(v, group);
-	return session > 0 && (knows_session(v, session) || !is_alive(v, session));
+	int session = (int)stat.st.f[STAT_SESSION], group = (int)stat.st.f[STAT_PGRP];
+	if (session > 0 && process_stat_read(v->root, w->ppid, &parent) &&
+	    (int)parent.st.f[STAT_SESSION] == session)
+		return !w->main && group != w->pid && group != (int)parent.st.f[STAT_PGRP] &&
+		       has_pid(&v->groups, group);
+	return session > 0 && (has_pid(&v->sessions, session) || !is_alive(v, session));
 }
 
 static void cover(struct coverage *v, const struct job_process *w, int by)
 {
-	struct proc_stat st;
+	struct process_stat stat = {0};
 
 	know(v, w->pid, w->starttime, by, false);
-	if (read_stat(v, w->pid, &st))
-		note_session(v, &st);
+	if (process_stat_read(v->root, w->pid, &stat))
+		note_session(v, stat.st.f);
 }
 
 static void decide(struct counters *c, const struct job_processes *w, const struct job_process *p,
@@ -362,7 +308,7 @@ static void decide(struct counters *c, const struct job_processes *w, const stru
 
 	if (find(v, p->pid))
 		return;
-	/* the parent's case first; it may bring this one along */
+	/* decide about the parent first: that may cover this one */
 	if (parent_seen && !find(v, p->ppid) && parent_seen != p && depth < DEPTH_MAX) {
 		decide(c, w, parent_seen, depth + 1);
 		if (find(v, p->pid))
@@ -384,34 +330,38 @@ static void decide(struct counters *c, const struct job_processes *w, const stru
 		cover(v, p, parent->by);
 }
 
-/* ---- the job's processes -------------------------------------------------------------------- */
+/* ---- the job's processes ---- */
 
-/* Forgets those that ended, or whose pid is another's now. */
-static void sweep(struct coverage *v, const struct job_processes *w)
+struct sweeping {
+	struct coverage *v;
+	const struct job_processes *w;
+};
+
+/* Has a process ended, or was its pid reused? */
+static bool has_ended(void *user, void *entry)
 {
-	size_t kept = 0;
+	const struct sweeping *s = user;
+	const struct covered *p = entry;
+	const struct job_process *now = job_processes_find(s->w, p->pid);
 
-	for (size_t i = 0; i < v->count; i++) {
-		struct covered *p = &v->list[i];
-		const struct job_process *now = job_processes_find(w, p->pid);
-
-		if (now && now->starttime == p->starttime)
-			v->list[kept++] = *p;
-		else if (p->by >= 0)
-			v->attachments[p->by].users--;
-	}
-	v->count = kept;
+	if (now && now->starttime == p->starttime)
+		return false;
+	if (p->by >= 0)
+		s->v->attachments[p->by].users--;
+	return true;
 }
 
 static bool has_orphans(const struct coverage *v)
 {
-	for (size_t i = 0; i < v->count; i++)
-		if (v->list[i].by == COVER_ORPHAN)
+	const struct covered *p;
+
+	PROCESS_TABLE_EACH(&v->known, p)
+		if (p->by == COVER_ORPHAN)
 			return true;
 	return false;
 }
 
-static void give_up_unused(struct counters *c)
+static void close_unused(struct counters *c)
 {
 	struct coverage *v = &c->cover;
 
@@ -447,7 +397,7 @@ void coverage_update(struct counters *c, const struct job_processes *w)
 	_cleanup_free_ const struct job_process **new = NULL;
 	size_t count = 0, cap = 0;
 
-	sweep(v, w);
+	process_table_remove_if(&v->known, has_ended, &(struct sweeping){v, w});
 	for (size_t i = 0; i < w->count; i++) {
 		if (find(v, w->list[i].pid) || w->list[i].pid == getpid())
 			continue;
@@ -458,7 +408,7 @@ void coverage_update(struct counters *c, const struct job_processes *w)
 	if (count)
 		qsort(new, count, sizeof(*new), by_start);
 	if (!v->begun && count) {
-		/* nothing has been attached before these: all of them are on their own */
+		/* nothing was attached before: each of them needs its own */
 		v->begin_tick = tick_now();
 		for (size_t i = 0; i < count; i++)
 			if (!find(v, new[i]->pid))
@@ -467,7 +417,7 @@ void coverage_update(struct counters *c, const struct job_processes *w)
 	}
 	for (size_t i = 0; i < count; i++)
 		decide(c, w, new[i], 0);
-	give_up_unused(c);
+	close_unused(c);
 }
 
 void coverage_release(struct counters *c)
@@ -478,8 +428,8 @@ void coverage_release(struct counters *c)
 	for (size_t i = 0; i < v->attachment_count; i++)
 		counters_detach(c, &v->attachments[i].fds);
 	free(v->attachments);
-	free(v->list);
-	free(v->sessions);
-	free(v->groups);
+	process_table_release(&v->known);
+	free_pids(&v->sessions);
+	free_pids(&v->groups);
 	*v = (struct coverage){.root = root};
 }

@@ -1,6 +1,6 @@
 /*
- * Module "pfm": libpfm4's names for the events of this CPU. Loaded only when a name is neither the
- * kernel's nor a preset, or when all are listed.
+ * Module "pfm": libpfm4's names for the events of this CPU. Loaded only when a name is unknown to
+ * the kernel and no preset, or when all events are listed.
  */
 #include <errno.h>
 #include <perfmon/pfmlib_perf_event.h>
@@ -43,8 +43,7 @@ static int pfm_resolve(const char *name, struct event_code *ret, struct strbuf *
 	r = encode(name, ret);
 	if (r == PFM_SUCCESS)
 		return 0;
-	strbuf_addf(why, "libpfm4: %s", pfm_strerror(r));
-	return -ENOENT;
+	return strbuf_fail(why, -ENOENT, "libpfm4: %s", pfm_strerror(r));
 }
 
 static void list_event(const pfm_pmu_info_t *pmu, int index, event_lister lister, void *user)
@@ -59,6 +58,13 @@ static void list_event(const pfm_pmu_info_t *pmu, int index, event_lister lister
 	lister(user, name, "native", info.desc, encodes ? &code : NULL);
 }
 
+static bool is_present(int p, pfm_pmu_info_t *pmu)
+{
+	memset(pmu, 0, sizeof(*pmu));
+	pmu->size = sizeof(*pmu);
+	return pfm_get_pmu_info((pfm_pmu_t)p, pmu) == PFM_SUCCESS && pmu->is_present;
+}
+
 static void pfm_list(event_lister lister, void *user)
 {
 	pfm_pmu_info_t pmu;
@@ -66,14 +72,10 @@ static void pfm_list(event_lister lister, void *user)
 
 	if (initialise(NULL) < 0)
 		return;
-	pfm_for_all_pmus(p) {
-		memset(&pmu, 0, sizeof(pmu));
-		pmu.size = sizeof(pmu);
-		if (pfm_get_pmu_info((pfm_pmu_t)p, &pmu) != PFM_SUCCESS || !pmu.is_present)
-			continue;
-		for (int i = pmu.first_event; i != -1; i = pfm_get_event_next(i))
-			list_event(&pmu, i, lister, user);
-	}
+	pfm_for_all_pmus(p)
+		if (is_present(p, &pmu))
+			for (int i = pmu.first_event; i != -1; i = pfm_get_event_next(i))
+				list_event(&pmu, i, lister, user);
 }
 
 static void pfm_pmus(struct strbuf *out)
@@ -83,12 +85,9 @@ static void pfm_pmus(struct strbuf *out)
 
 	if (initialise(NULL) < 0)
 		return;
-	pfm_for_all_pmus(p) {
-		memset(&pmu, 0, sizeof(pmu));
-		pmu.size = sizeof(pmu);
-		if (pfm_get_pmu_info((pfm_pmu_t)p, &pmu) == PFM_SUCCESS && pmu.is_present)
+	pfm_for_all_pmus(p)
+		if (is_present(p, &pmu))
 			strbuf_addf(out, "%s%s", out->len ? ", " : "", pmu.name);
-	}
 }
 
 static const struct pfm_functions functions = {
@@ -97,9 +96,4 @@ static const struct pfm_functions functions = {
 	.pmus = pfm_pmus,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "pfm",
-	.library = "libpfm4",
-	.functions = &functions,
-};
+PL_MODULE("pfm", "libpfm4", &functions);

@@ -1,11 +1,11 @@
 /*
  * Power of the whole node as its management controller measures it: by DCMI "Get Power Reading"
- * over /dev/ipmi0, else by the command that is there. A controller takes from some ms to seconds,
- * and at times never answers: a slow source, and a command is ended after its time. What turns out
- * not to work is not asked again; what did not answer in time is.
+ * over /dev/ipmi0, else by a command. A controller takes milliseconds to seconds, and sometimes
+ * never answers: a slow source, and a command is killed after a time-out. A way that does not work
+ * is not tried again; one that did not answer in time is.
  *
- * A controller measures about once a second; the meaning of its minimum, maximum and average (since
- * when) is its own.
+ * A controller measures about once a second. It decides which period its minimum, maximum and
+ * average cover.
  */
 #include "sources/energy/ipmi.h"
 
@@ -19,6 +19,7 @@
 
 #include "core/clock.h"
 #include "core/system/spawn.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
@@ -27,19 +28,19 @@
 #define OUTPUT_MAX ((size_t)256 << 10)
 #define MS 1000000ull
 
-static const struct sample_metric metrics_of_ipmi[IPMI_POWERS] = {
-	[IPMI_NOW] = {"power", UNIT_WATTS, KIND_GAUGE, AGG_SUM, 0, "power of the node"},
-	[IPMI_MINIMUM] = {"power_minimum", UNIT_WATTS, KIND_GAUGE, AGG_NONE, 0,
-			  "lowest power in the controller's statistics"},
-	[IPMI_MAXIMUM] = {"power_maximum", UNIT_WATTS, KIND_GAUGE, AGG_NONE, 0,
-			  "highest power in the controller's statistics"},
-	[IPMI_AVERAGE] = {"power_average", UNIT_WATTS, KIND_GAUGE, AGG_NONE, 0,
-			  "mean power in the controller's statistics"},
+static const struct sample_metric columns[IPMI_POWERS] = {
+	[IPMI_NOW] = GAUGE("power", WATTS, SUM, 0, "power of the node"),
+	[IPMI_MINIMUM] =
+		GAUGE("power_minimum", WATTS, NONE, 0, "minimum of the controller's statistics"),
+	[IPMI_MAXIMUM] =
+		GAUGE("power_maximum", WATTS, NONE, 0, "maximum of the controller's statistics"),
+	[IPMI_AVERAGE] =
+		GAUGE("power_average", WATTS, NONE, 0, "mean of the controller's statistics"),
 };
 
 /* The ways, best first. */
 static const struct way {
-	const char *name; /* of the program; the device has none */
+	const char *name; /* of the program */
 	const char *const argv[6];
 	int (*parse)(const char *text, size_t size, struct ipmi_reading *ret);
 } ways[] = {
@@ -50,7 +51,7 @@ static const struct way {
 	 {"ipmi-sensors", "--comma-separated-output", "--no-header-output",
 	  "--ignore-not-available-sensors", NULL},
 	 ipmi_parse_sensors},
-	{"command", {NULL}, ipmi_parse_first}, /* one that was named, with its arguments */
+	{"command", {NULL}, ipmi_parse_first}, /* of the option, with its arguments */
 };
 #define WAYS ARRAY_SIZE(ways)
 #define DEVICE 0
@@ -64,13 +65,11 @@ struct ipmi {
 	unsigned failures[WAYS]; /* in a row */
 	pid_t stuck;
 	long msgid;
-	char *words; /* of a command, and where each begins */
+	char *words; /* of a command; argv points into it */
 	const char *argv[WORDS_MAX + 1];
 };
 
-/* ---- finding a way
- * -------------------------------------------------------------------------------
- */
+/* ---- finding a way ---- */
 
 static int open_device(const char *root, struct strbuf *path)
 {
@@ -97,8 +96,7 @@ static bool is_way(const char *option)
 	return false;
 }
 
-/* "ipmi=PROGRAM ARGUMENT ...": whatever program a site has, whose output has the power behind a
- * colon. */
+/* "ipmi=PROGRAM ARGUMENT ...": a program of the site, which prints the power behind a colon. */
 static int find_command(const struct source_context *ctx, struct ipmi *s, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
@@ -115,11 +113,10 @@ static int find_command(const struct source_context *ctx, struct ipmi *s, struct
 		s->programs[COMMAND] = xstrdup(path.buf);
 	if (s->programs[COMMAND])
 		return 0;
-	strbuf_addf(why, "there is no program '%s'", count ? s->argv[0] : "");
-	return -ENOENT;
+	return strbuf_fail(why, -ENOENT, "cannot find the program '%s'", count ? s->argv[0] : "");
 }
 
-/* Fills s with what is there and may be used: 0, or why nothing is. */
+/* Fills s with the ways that can be used: 0, or why there is none. */
 static int find_ways(const struct source_context *ctx, struct ipmi *s, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT, programs = STRBUF_INIT;
@@ -132,13 +129,12 @@ static int find_ways(const struct source_context *ctx, struct ipmi *s, struct st
 	if (!ctx->option || !strcmp(ctx->option, ways[DEVICE].name)) {
 		device = open_device(ctx->root, &path);
 		s->fd = device >= 0 ? device : -1;
-		if (device == -EACCES || device == -EPERM) {
-			strbuf_addf(why, "cannot open '%s': %s", path.buf, strerror(-device));
-			return -EACCES;
-		}
+		if (device == -EACCES || device == -EPERM)
+			return strbuf_fail(why, -EACCES, "cannot open '%s': %s", path.buf,
+					   strerror(-device));
 	}
 	for (size_t i = DEVICE + 1; i < COMMAND; i++) {
-		/* what lies in a recorded tree is data: it runs only when that was asked for */
+		/* a recorded tree is data: its programs run only on request */
 		if ((ctx->option || *ctx->root) &&
 		    (!ctx->option || strcmp(ctx->option, ways[i].name) != 0))
 			continue;
@@ -150,57 +146,34 @@ static int find_ways(const struct source_context *ctx, struct ipmi *s, struct st
 	if (any || s->fd >= 0)
 		return 0;
 	if (device != -ENOENT)
-		strbuf_addf(why, "cannot open the device of the management controller: %s",
+		strbuf_addf(why, "cannot open the management controller's device: %s",
 			    strerror(-device));
 	else if (*ctx->root && !ctx->option)
 		strbuf_addf(why,
 			    "no /dev/ipmi0 in '%s'; commands of a recorded tree run only when "
-			    "named, as in ipmi=ipmitool",
+			    "named, such as ipmi=ipmitool",
 			    ctx->root);
 	else
 		strbuf_addstr(why, "no /dev/ipmi0, and none of ipmi-dcmi, ipmitool, ipmi-sensors");
 	return device == -ENOENT ? -ENOENT : device;
 }
 
-static void release(struct ipmi *s)
+static void close_ipmi(void *state)
 {
-	if (s->fd >= 0)
-		close(s->fd);
+	struct ipmi *s = state;
+
+	close_fd(&s->fd);
 	for (size_t i = 0; i < WAYS; i++)
 		free(s->programs[i]);
 	free(s->words);
+	free(s);
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	struct ipmi s;
-	int r = find_ways(ctx, &s, &report->detail);
-	bool first = true;
-
-	if (r == -EACCES)
-		report->remedy = "sudo setfacl -m u:$USER:rw /dev/ipmi0";
-	if (r == 0)
-		strbuf_addstr(&report->detail, "asked by ");
-	if (s.fd >= 0) {
-		strbuf_addstr(&report->detail, "DCMI over the device");
-		first = false;
-	}
-	for (size_t i = 0; i < WAYS; i++)
-		if (s.programs[i]) {
-			strbuf_addf(&report->detail, "%s%s", first ? "" : ", else ", s.programs[i]);
-			first = false;
-		}
-	release(&s);
-	return r;
-}
-
-/* ---- the device
- * ----------------------------------------------------------------------------------
- */
+/* ---- the device ---- */
 
 static int send_request(struct ipmi *s)
 {
-	/* body code of DCMI, mode: statistics of the node, two that are reserved */
+	/* group of DCMI, mode: statistics of the node, two reserved bytes */
 	static const uint8_t body[] = {0xdc, 0x01, 0x00, 0x00};
 	struct ipmi_system_interface_addr to = {.addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE,
 						.channel = IPMI_BMC_CHANNEL};
@@ -215,8 +188,8 @@ static int send_request(struct ipmi *s)
 	return ioctl(s->fd, IPMICTL_SEND_COMMAND, &req) < 0 ? -errno : 0;
 }
 
-/* The answer to our request: its size, or a negative errno. Answers that came too late for an
- * earlier one are taken away. */
+/* The answer to our request: its size, or a negative errno. Late answers to earlier requests are
+ * dropped. */
 static ssize_t receive(struct ipmi *s, uint8_t *data, size_t size)
 {
 	uint64_t end = clock_boottime_ns() + DEVICE_TIMEOUT_MS * MS;
@@ -258,17 +231,16 @@ static int ask_device(struct ipmi *s, struct ipmi_reading *ret, struct strbuf *w
 		strbuf_addf(why, "the management controller did not answer within %u s",
 			    DEVICE_TIMEOUT_MS / 1000);
 	else if (r == -EOPNOTSUPP)
-		strbuf_addstr(why, "the management controller does not know DCMI power readings");
+		strbuf_addstr(why,
+			      "the management controller does not support DCMI power readings");
 	else if (r == -ENODATA)
-		strbuf_addstr(why, "the management controller gives no power");
+		strbuf_addstr(why, "the management controller reports no power");
 	else if (r < 0)
-		strbuf_addf(why, "the management controller cannot be asked: %s", strerror(-r));
+		strbuf_addf(why, "cannot query the management controller: %s", strerror(-r));
 	return r;
 }
 
-/* ---- commands
- * ------------------------------------------------------------------------------------
- */
+/* ---- commands ---- */
 
 static int ask_command(struct ipmi *s, size_t w, struct ipmi_reading *ret, struct strbuf *why)
 {
@@ -280,17 +252,13 @@ static int ask_command(struct ipmi *s, size_t w, struct ipmi_reading *ret, struc
 	/* ipmi-sensors may complain of one sensor and have read the others */
 	if (r >= 0 && ways[w].parse(out.buf, out.len, ret) == 0)
 		return 0;
-	if (r == 0) {
-		strbuf_addf(why, "'%s' tells no power", c.path);
-		return -ENODATA;
-	}
+	if (r == 0)
+		return strbuf_fail(why, -ENODATA, "'%s' prints no power", c.path);
 	spawn_explain(&c, r, &out, why);
 	return r < 0 ? r : -EIO;
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static int open_ipmi(const struct source_context *ctx, struct sample_set *set, void **state,
 		     struct strbuf *why)
@@ -299,13 +267,11 @@ static int open_ipmi(const struct source_context *ctx, struct sample_set *set, v
 	int r = find_ways(ctx, s, why);
 
 	(void)set;
-	if (r < 0) {
-		release(s);
-		free(s);
-		return r;
-	}
-	*state = s;
-	return 0;
+	if (r < 0)
+		close_ipmi(s);
+	else
+		*state = s;
+	return r;
 }
 
 static bool may_try(const struct ipmi *s, size_t w)
@@ -317,13 +283,13 @@ static void put_reading(const struct ipmi_reading *got, const char *by, struct s
 {
 	uint32_t e = sample_entity(set, ENTITY_NODE, "node");
 
-	sample_fact(set, e, "by", by);
+	sample_set_metadata(set, e, "by", by);
 	sample_row(set, e);
 	for (unsigned i = 0; i < IPMI_POWERS; i++)
 		if (got->present >> i & 1)
 			sys_put(set, i, got->watts[i]);
 		else
-			sample_absent(set, i, "%s does not tell it", by);
+			sample_absent(set, i, "%s does not report it", by);
 }
 
 static int read_ipmi(void *state, struct sample_set *set)
@@ -355,18 +321,30 @@ static int read_ipmi(void *state, struct sample_set *set)
 	return r;
 }
 
-static void close_ipmi(void *state)
+static void describe(void *state, struct strbuf *out)
 {
-	release(state);
-	free(state);
+	const struct ipmi *s = state;
+	const char *between = "";
+
+	strbuf_addstr(out, "measured by ");
+	if (s->fd >= 0) {
+		strbuf_addstr(out, "DCMI over the device");
+		between = ", else ";
+	}
+	for (size_t i = 0; i < WAYS; i++)
+		if (s->programs[i]) {
+			strbuf_addf(out, "%s%s", between, s->programs[i]);
+			between = ", else ";
+		}
 }
 
 const struct source source_ipmi = {
 	.name = "ipmi",
 	.runs_option = true,
 	.help = "power of the whole node as its management controller measures it",
-	.probe = probe,
-	.metrics = metrics_of_ipmi,
+	.describe = describe,
+	.remedy = "sudo setfacl -m u:$USER:rw /dev/ipmi0",
+	.metrics = columns,
 	.metric_count = IPMI_POWERS,
 	.every = 10,
 	.slow = true,

@@ -1,12 +1,15 @@
-/* Answers of management controllers and of the commands that ask them; see ipmi.h. */
+/* Parses answers of management controllers and output of their commands; see ipmi.h. */
 #include "sources/energy/ipmi.h"
 
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/system/procparse.h"
+#include "sources/sysfile.h"
+
 #define GROUP_DCMI 0xdc
-#define WATTS_MAX 1000000 /* more is no node */
+#define WATTS_MAX 1000000 /* no node draws more */
 
 static void take(struct ipmi_reading *ret, enum ipmi_power which, uint64_t watts)
 {
@@ -21,8 +24,8 @@ int ipmi_parse_dcmi(const uint8_t *data, size_t size, struct ipmi_reading *ret)
 	*ret = (struct ipmi_reading){0};
 	if (!size)
 		return -EBADMSG;
-	/* invalid command, of this state, for this controller, not allowed; others say nothing now
-	 */
+	/* invalid command, not in this state, not for this controller, not permitted; other codes
+	 * are temporary */
 	if (data[0] == 0xc1 || data[0] == 0xd5 || data[0] == 0xd6 || data[0] == 0xd4)
 		return -EOPNOTSUPP;
 	if (data[0])
@@ -31,24 +34,17 @@ int ipmi_parse_dcmi(const uint8_t *data, size_t size, struct ipmi_reading *ret)
 		return -EBADMSG;
 	for (unsigned i = 0; i < IPMI_POWERS; i++)
 		take(ret, i, (uint64_t)data[2 + 2 * i] | (uint64_t)data[3 + 2 * i] << 8);
-	/* the state behind it ("activated") is not asked: controllers that measure leave it unset
+	/* the state behind it ("activated") is ignored: some controllers measure and leave it unset
 	 */
 	return ret->present & 1u << IPMI_NOW ? 0 : -ENODATA;
 }
 
-/* Digits at p: false when there are none or too many. A fraction is left out. */
-static bool number(const char *p, const char *end, uint64_t *ret)
+/* Takes the digits at p: false when there are none or too many. A fraction is ignored. */
+static bool number(const char **p, const char *end, uint64_t *ret)
 {
-	uint64_t v = 0;
-	const char *first = p;
+	const char *first = *p;
 
-	for (; p < end && *p >= '0' && *p <= '9'; p++) {
-		if (p - first > 8)
-			return false;
-		v = v * 10 + (uint64_t)(*p - '0');
-	}
-	*ret = v;
-	return p > first;
+	return proc_number(p, end, ret) && *first != '-' && *p - first <= 9;
 }
 
 static const char *skip_blanks(const char *p, const char *end)
@@ -84,18 +80,14 @@ static void take_line(const char *p, const char *end, struct ipmi_reading *ret)
 	};
 
 	p = skip_blanks(p, end);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		const char *colon;
 		uint64_t watts;
 
 		if (!begins(p, end, lines[i].begin) || !(colon = memchr(p, ':', (size_t)(end - p))))
 			continue;
 		const char *value = skip_blanks(colon + 1, end);
-		if (!number(value, end, &watts))
-			return;
-		while (value < end && *value >= '0' && *value <= '9')
-			value++;
-		if (begins(skip_blanks(value, end), end, "W"))
+		if (number(&value, end, &watts) && begins(skip_blanks(value, end), end, "W"))
 			take(ret, lines[i].which, watts);
 		return;
 	}
@@ -105,12 +97,11 @@ static void take_line(const char *p, const char *end, struct ipmi_reading *ret)
 static void each_line(const char *text, size_t size, struct ipmi_reading *ret,
 		      void (*f)(const char *p, const char *end, struct ipmi_reading *ret))
 {
-	for (const char *p = text, *end = text + size; p < end;) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
+	const char *p = text, *end = text + size;
+	struct words line;
 
-		f(p, newline ? newline : end, ret);
-		p = newline ? newline + 1 : end;
-	}
+	while (sys_line(&p, end, &line))
+		f(line.p, line.end, ret);
 }
 
 int ipmi_parse_text(const char *text, size_t size, struct ipmi_reading *ret)
@@ -120,9 +111,7 @@ int ipmi_parse_text(const char *text, size_t size, struct ipmi_reading *ret)
 	return ret->present & 1u << IPMI_NOW ? 0 : -ENODATA;
 }
 
-/* ---- sensors
- * -------------------------------------------------------------------------------------
- */
+/* ---- sensors ---- */
 
 /* The next field of a comma separated line. */
 static bool field(const char **p, const char *end, const char **value, size_t *size)
@@ -145,7 +134,7 @@ static bool is(const char *p, size_t n, const char *word)
 	return n == strlen(word) && !strncasecmp(p, word, n);
 }
 
-/* Names that vendors give to the power of the whole node. */
+/* Names that vendors use for the power of the whole node. */
 static bool is_node(const char *name, size_t n)
 {
 	static const char *const names[] = {"Pwr Consumption",   "System Level",    "Power Meter",
@@ -154,13 +143,13 @@ static bool is_node(const char *name, size_t n)
 					    "Power Consumption", "Sys_Total_Power", "Power",
 					    "PW Consumption"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (is(name, n, names[i]))
 			return true;
 	return false;
 }
 
-/* "PS1 Input Power", "PSU2 Power In", "Power Supply 1": what goes in, not what comes out. */
+/* "PS1 Input Power", "PSU2 Power In", "Power Supply 1": input, not output. */
 static bool is_supply(const char *name, size_t n)
 {
 	if (!begins(name, name + n, "PS") && !begins(name, name + n, "Power Supply"))
@@ -171,8 +160,8 @@ static bool is_supply(const char *name, size_t n)
 	return true;
 }
 
-/* ID, name, type, reading, units, event: the node's in watts[IPMI_NOW], the sum of supplies in the
- * place of the maximum for the time being. */
+/* ID, name, type, reading, units, event: the power of the node goes to watts[IPMI_NOW], the sum of
+ * supplies meanwhile to the place of the maximum. */
 static void take_sensor(const char *p, const char *end, struct ipmi_reading *ret)
 {
 	const char *id, *name, *type, *value, *units;
@@ -183,7 +172,7 @@ static void take_sensor(const char *p, const char *end, struct ipmi_reading *ret
 	    !field(&p, end, &type, &type_size) || !field(&p, end, &value, &size) ||
 	    !field(&p, end, &units, &units_size) ||
 	    (!is(units, units_size, "W") && !is(units, units_size, "Watts")) ||
-	    !number(value, value + size, &watts))
+	    !number(&value, value + size, &watts))
 		return;
 	if (is_node(name, name_size))
 		take(ret, IPMI_NOW, watts);
@@ -213,10 +202,8 @@ int ipmi_parse_first(const char *text, size_t size, struct ipmi_reading *ret)
 			continue;
 		const char *first = skip_blanks(p + 1, end), *q = first;
 
-		while (q < end && *q >= '0' && *q <= '9')
-			q++;
-		if (first > p + 1 && q > first && q < end && (*q == ' ' || *q == '\n') &&
-		    number(first, end, &watts)) {
+		if (first > p + 1 && number(&q, end, &watts) && q < end &&
+		    (*q == ' ' || *q == '\n')) {
 			take(ret, IPMI_NOW, watts);
 			break;
 		}

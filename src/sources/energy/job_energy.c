@@ -1,7 +1,7 @@
 /*
- * The node's energy shared out over its jobs by the CPU time that each used since the last reading:
- * of what all CPUs could have given. What is idle, and what the system itself used, is the node's
- * own part. Parts are whole microjoules and sum up to the whole at every reading.
+ * Divides the energy of the node among its jobs by the CPU time that each used since the last
+ * reading, as a share of the time of all CPUs. Idle time and the time of the system are the part of
+ * the node itself. Parts are whole microjoules and add up to the whole at every reading.
  */
 #include "sources/energy/job_energy.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/system/procparse.h"
-#include "sources/cgroup/job_sources.h"
 #include "sources/cgroup/per_job_state.h"
+#include "sources/columns.h"
 #include "sources/counters/counters.h"
 #include "sources/exits/exits.h"
 #include "sources/sysfile.h"
@@ -19,14 +19,13 @@
 /* The CPUs that are online are counted at every 16th reading. */
 #define CPUS_EVERY 16
 
-enum { ENERGY, NODE_ENERGY, METRICS };
-
-static const struct sample_metric metrics_of_energy[METRICS] = {
-	[ENERGY] = {"energy", UNIT_JOULES, KIND_COUNTER, AGG_SUM, 1e-6,
-		    "a job's part of the node's energy; of the node what no job used"},
-	[NODE_ENERGY] = {"node_energy", UNIT_JOULES, KIND_COUNTER, AGG_NONE, 1e-6,
-			 "energy of the node since the beginning: all parts together"},
-};
+#define METRICS_OF_JOB_ENERGY(X)                                                             \
+	X(ENERGY,                                                                            \
+	  JOULES("energy", SUM, 1e-6,                                                        \
+		 "share of a job in the energy of the node; of the node: what no job used")) \
+	X(NODE_ENERGY, JOULES("node_energy", NONE, 1e-6,                                     \
+			      "energy of the node since the start: all parts together"))
+DEFINE_METRICS(METRICS_OF_JOB_ENERGY);
 
 struct energy_job {
 	uint64_t number;
@@ -39,9 +38,9 @@ struct energy_job {
 struct job_energy {
 	struct cgroup_jobs *jobs;
 	struct node_energy *node;
-	struct exits_living *living; /* NULL: not needed yet, or not to be had */
+	struct exits_living *living; /* NULL: not needed yet, or not available */
 	struct exits *exits;
-	bool told;
+	bool described;
 	const char *root;
 	uint64_t cpus, readings;
 	uint64_t whole_uj, rest_uj, last_ns;
@@ -50,8 +49,7 @@ struct job_energy {
 	size_t share_cap;
 };
 
-/* ---- sharing ----------------------------------------------------------------------------------
- */
+/* ---- sharing ---- */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -81,7 +79,7 @@ void share_out(uint64_t whole, const uint64_t *weights, size_t count, uint64_t *
 		u128 product = (u128)whole * weights[i];
 
 		parts[i] = sum ? (uint64_t)(product / sum) : 0;
-		/* a sum of 64 bits and more does not happen: 600 years of a CPU */
+		/* the sum fits into 64 bits: 600 years of a CPU */
 		claims[i] = (struct claim){sum ? (uint64_t)(product % sum) : 0, i};
 		left -= parts[i];
 	}
@@ -89,15 +87,13 @@ void share_out(uint64_t whole, const uint64_t *weights, size_t count, uint64_t *
 		parts[count - 1] = whole;
 		return;
 	}
-	/* fewer are left than there are parts: one each, to those who are farthest from their due
-	 */
+	/* fewer are left than there are parts: one each, to those farthest from their share */
 	qsort(claims, count, sizeof(*claims), by_rest);
 	for (size_t i = 0; i < left && i < count; i++)
 		parts[claims[i].place]++;
 }
 
-/* ---- CPU time of jobs -------------------------------------------------------------------------
- */
+/* ---- CPU time of jobs ---- */
 
 static bool read_group(struct energy_job *e, const struct job *job, uint64_t *ret_ns)
 {
@@ -120,7 +116,7 @@ static bool read_group(struct energy_job *e, const struct job *job, uint64_t *re
 	return true;
 }
 
-/* By its group; where it has none for this, by its tasks. */
+/* By its cgroup; without one, by its tasks. */
 static bool read_cpu(struct job_energy *s, struct energy_job *e, const struct job *job,
 		     uint64_t *ret_ns)
 {
@@ -136,18 +132,18 @@ static bool read_cpu(struct job_energy *s, struct energy_job *e, const struct jo
 		return false;
 	if (exits_living_of(s->living, job->number, &sums, &alive) < 0)
 		return false;
-	*ret_ns = sums.cpu_ns;
+	*ret_ns = sums.oncpu_ns;
 	return true;
 }
 
-/* The weight of a job is what it used since the last reading. */
+/* The weight of a job is the CPU time it used since the last reading. */
 static uint64_t weigh(struct job_energy *s, struct energy_job *e, const struct job *job)
 {
 	uint64_t ns, weight = 0;
 
 	if (e->ended || !read_cpu(s, e, job, &ns))
 		return 0;
-	/* a job that began since used all of it since */
+	/* a job that began since then used all of it since then */
 	if (!e->known && s->last_ns && job->begin_ns >= s->last_ns)
 		weight = ns;
 	else if (e->known && ns > e->cpu_ns)
@@ -157,8 +153,7 @@ static uint64_t weigh(struct job_energy *s, struct energy_job *e, const struct j
 	return weight;
 }
 
-/* ---- the source -------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static void forget(void *element)
 {
@@ -190,11 +185,8 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	struct node_energy *n = NULL;
 	int r = node_energy_open(&n, ctx->root, NULL, &report->detail);
 
-	if (r < 0) {
-		if (r == -EACCES || r == -EPERM)
-			report->remedy = "sudo chmod a+r /sys/class/powercap/*rapl*/energy_uj";
+	if (r < 0)
 		return r;
-	}
 	strbuf_addf(&report->detail, "measured by %s", node_energy_by(n));
 	node_energy_close(n);
 	return 0;
@@ -206,10 +198,10 @@ static int open_energy(const struct source_context *ctx, struct sample_set *set,
 	struct node_energy *node = NULL;
 
 	(void)set;
-	if (!ctx->jobs) {
-		strbuf_addstr(why, "shares out over the jobs of a node: only `node` has them");
-		return -EINVAL;
-	}
+	if (!ctx->jobs)
+		return strbuf_fail(
+			why, -EINVAL,
+			"divides energy among the jobs of a node: available in `node` only");
 	int r = node_energy_open(&node, ctx->root, ctx->option && *ctx->option ? ctx->option : NULL,
 				 why);
 	if (r < 0)
@@ -236,14 +228,14 @@ static void share(struct job_energy *s, uint64_t more_uj, uint64_t now_ns)
 		s->parts = xreallocarray(s->parts, s->share_cap, sizeof(*s->parts));
 	}
 	for (size_t i = 0; i < count; i++) {
-		s->weights[i] = weigh(s, per_job_stateed(&s->list, i), cgroup_jobs_at(s->jobs, i));
+		s->weights[i] = weigh(s, per_job_state_at(&s->list, i), cgroup_jobs_at(s->jobs, i));
 		used += s->weights[i];
 	}
-	/* the clocks of groups go on from tick to tick: they may be ahead a little */
+	/* cgroup clocks advance in ticks: they may be ahead a little */
 	s->weights[count] = could > used ? could - used : 0;
 	share_out(more_uj, s->weights, count + 1, s->parts);
 	for (size_t i = 0; i < count; i++)
-		((struct energy_job *)per_job_stateed(&s->list, i))->uj += s->parts[i];
+		((struct energy_job *)per_job_state_at(&s->list, i))->uj += s->parts[i];
 	s->rest_uj += s->parts[count];
 }
 
@@ -252,10 +244,10 @@ static int read_energy(void *state, struct sample_set *set)
 	struct job_energy *s = state;
 	uint64_t uj, now = set->time_ns;
 
-	per_job_state(&s->list, s->jobs);
+	per_job_state_update(&s->list, s->jobs);
 	if (!node_energy_read(s->node, now, &uj))
 		return -EAGAIN;
-	/* CPUs are switched on and off while a node runs */
+	/* CPUs may go offline and online */
 	if (s->readings++ % CPUS_EVERY == 0)
 		s->cpus = count_cpus(s->root);
 	share(s, uj - s->whole_uj, now);
@@ -263,7 +255,7 @@ static int read_energy(void *state, struct sample_set *set)
 	s->last_ns = now;
 	for (size_t i = 0; i < s->list.count; i++) {
 		const struct job *job = cgroup_jobs_at(s->jobs, i);
-		struct energy_job *e = per_job_stateed(&s->list, i);
+		struct energy_job *e = per_job_state_at(&s->list, i);
 
 		if (e->ended || !e->known)
 			continue;
@@ -276,9 +268,9 @@ static int read_energy(void *state, struct sample_set *set)
 		}
 	}
 	uint32_t node = sample_entity(set, ENTITY_NODE, "node");
-	if (!s->told)
-		sample_fact(set, node, "by", node_energy_by(s->node));
-	s->told = true;
+	if (!s->described)
+		sample_set_metadata(set, node, "by", node_energy_by(s->node));
+	s->described = true;
 	sample_row(set, node);
 	sys_put(set, ENERGY, s->rest_uj);
 	sys_put(set, NODE_ENERGY, s->whole_uj);
@@ -299,9 +291,10 @@ static void close_energy(void *state)
 
 const struct source source_job_energy = {
 	.name = "job_energy",
-	.help = "energy of the node, shared out over its jobs by their use of the CPUs",
+	.help = "energy of the node, divided among its jobs by CPU time",
 	.probe = probe,
-	.metrics = metrics_of_energy,
+	.remedy = "sudo chmod a+r /sys/class/powercap/*rapl*/energy_uj",
+	.metrics = columns,
 	.metric_count = METRICS,
 	.every = 1,
 	.needs_jobs = true,

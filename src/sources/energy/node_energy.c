@@ -1,20 +1,19 @@
 /*
- * Energy of the node; see job_energy.h. Counters of energy (RAPL) are read when they are asked for.
- * Meters of power may take seconds to answer: a thread asks them, and energy is the power last
- * known times the time since.
+ * Energy of the node; see job_energy.h. Energy counters (RAPL) are read on demand. Power meters may
+ * take seconds to answer: a thread reads them, and energy is the last known power times the time
+ * since.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/system/thread.h"
 #include "sources/energy/job_energy.h"
 #include "sources/source.h"
 
 #define SECOND 1000000000ull
-/* Power that was measured longer ago than this says nothing of now. */
+/* Older measurements of power are not used. */
 #define STALE_NS (60 * SECOND)
 
 static const struct measure {
@@ -23,17 +22,17 @@ static const struct measure {
 	bool power;              /* not energy */
 	enum entity_kind entity; /* whose row */
 	const char *metric;
-	const char *chip; /* the fact "chip" of the row; NULL: any */
+	const char *chip; /* the metadata "chip" of the row; NULL: any */
 	unsigned period_s;
 } measures[] = {
 	{"rapl", &source_rapl, false, ENTITY_NODE, "energy", NULL, 0},
-	/* the meter of ACPI is the node's; others are of parts of it */
+	/* the ACPI meter measures the node; others measure parts of it */
 	{"hwmon", &source_hwmon, true, ENTITY_SENSOR, "power", "power_meter", 1},
 	{"ipmi", &source_ipmi, true, ENTITY_NODE, "power", NULL, 5},
 };
 
-/* What the thread has to itself while it asks. */
-struct asking {
+/* The open source; while the thread reads it, it is the thread's only. */
+struct meter {
 	struct source_context ctx;
 	struct sample_set set;
 	void *state;
@@ -43,7 +42,7 @@ struct asking {
 struct node_energy {
 	const struct measure *by;
 	char *root;
-	struct asking asking;
+	struct meter meter;
 	/* counters */
 	uint64_t first_uj;
 	bool begun;
@@ -63,8 +62,7 @@ const char *node_energy_by(const struct node_energy *n)
 	return n->by->name;
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- the meter ---- */
 
 static bool is_wanted(const struct measure *m, const struct entity *e)
 {
@@ -73,12 +71,12 @@ static bool is_wanted(const struct measure *m, const struct entity *e)
 
 	if (e->kind != m->entity)
 		return false;
-	return !m->chip || (entity_fact(e, "chip", &chip, &n) && n == strlen(m->chip) &&
+	return !m->chip || (entity_metadata(e, "chip", &chip, &n) && n == strlen(m->chip) &&
 			    !memcmp(chip, m->chip, n));
 }
 
-/* The sum of what is wanted, in millionths of the unit; false when there is none. */
-static bool take_reading(const struct measure *m, struct asking *a, uint64_t *ret)
+/* The sum of the wanted rows, in millionths of the unit; false when there is none. */
+static bool take_reading(const struct measure *m, struct meter *a, uint64_t *ret)
 {
 	double scale = a->set.metrics ? a->set.metrics[a->metric].scale : 0;
 	bool any = false;
@@ -101,7 +99,7 @@ static bool take_reading(const struct measure *m, struct asking *a, uint64_t *re
 	return any;
 }
 
-static int begin_asking(const struct measure *m, struct asking *a, struct strbuf *why)
+static int open_meter(const struct measure *m, struct meter *a, struct strbuf *why)
 {
 	sample_init(&a->set, m->source->metrics, m->source->metric_count);
 	for (a->metric = 0; a->metric < m->source->metric_count; a->metric++)
@@ -110,7 +108,7 @@ static int begin_asking(const struct measure *m, struct asking *a, struct strbuf
 	return -ENOENT;
 }
 
-static void end_asking(const struct measure *m, struct asking *a)
+static void close_meter(const struct measure *m, struct meter *a)
 {
 	m->source->close(a->state);
 	sample_release(&a->set);
@@ -124,7 +122,7 @@ static void release(struct node_energy *n)
 	free(n);
 }
 
-static void *ask_on(void *user)
+static void *read_on(void *user)
 {
 	struct node_energy *n = user;
 	struct timespec until;
@@ -134,7 +132,7 @@ static void *ask_on(void *user)
 	while (!n->quit) {
 		n->busy = true;
 		pthread_mutex_unlock(&n->lock);
-		bool known = take_reading(n->by, &n->asking, &uw);
+		bool known = take_reading(n->by, &n->meter, &uw);
 		pthread_mutex_lock(&n->lock);
 		n->busy = false;
 		if (known) {
@@ -147,21 +145,20 @@ static void *ask_on(void *user)
 			e = pthread_cond_clockwait(&n->changed, &n->lock, CLOCK_MONOTONIC, &until);
 	}
 	pthread_mutex_unlock(&n->lock);
-	end_asking(n->by, &n->asking);
+	close_meter(n->by, &n->meter);
 	return NULL;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 /*
- * Power times the time since it was last asked for. Over a time in which nobody measured it, or the
- * computer slept, nothing is known, and nothing is added.
+ * Adds power times the time since the last call. Nothing is added for a time in which nobody
+ * measured it, or the computer slept.
  */
 static bool integrate(struct node_energy *n, uint64_t now_ns)
 {
 	uint64_t slept_ns = clock_monotonic_to_boot_ns();
-	/* the two clocks are read one after the other: a millisecond is no sleep */
+	/* the two clocks are read one after the other: ignore a few milliseconds */
 	bool slept = n->last_ns && slept_ns > n->slept_ns + 100000000;
 
 	n->slept_ns = slept_ns;
@@ -172,7 +169,7 @@ static bool integrate(struct node_energy *n, uint64_t now_ns)
 	if (known && n->last_ns && now_ns > n->last_ns && now_ns - n->last_ns < STALE_NS &&
 	    !slept) {
 		uint64_t ns = now_ns - n->last_ns;
-		/* microwatts times ns: by seconds and the rest, neither of which overflows */
+		/* microwatts times ns, in two parts, neither of which overflows */
 		uint64_t part = uw * (ns % SECOND) + n->rest;
 
 		n->total_uj += uw * (ns / SECOND) + part / SECOND;
@@ -193,7 +190,7 @@ bool node_energy_read(struct node_energy *n, uint64_t now_ns, uint64_t *ret_uj)
 		*ret_uj = n->total_uj;
 		return known;
 	}
-	if (!take_reading(n->by, &n->asking, &uj))
+	if (!take_reading(n->by, &n->meter, &uj))
 		return false;
 	if (!n->begun)
 		n->first_uj = uj;
@@ -202,24 +199,7 @@ bool node_energy_read(struct node_energy *n, uint64_t now_ns, uint64_t *ret_uj)
 	return true;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
-
-static int start_thread(struct node_energy *n)
-{
-	sigset_t all, old;
-	pthread_attr_t attr;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 512 * 1024);
-	int e = pthread_create(&n->thread, &attr, ask_on, n);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	n->started = e == 0;
-	return -e;
-}
+/* ---- opening ---- */
 
 static int open_by(const struct measure *m, const char *root, struct node_energy **ret,
 		   struct strbuf *why)
@@ -229,24 +209,25 @@ static int open_by(const struct measure *m, const char *root, struct node_energy
 
 	n->by = m;
 	n->root = xstrdup(root);
-	n->asking.ctx.root = n->root;
+	n->meter.ctx.root = n->root;
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->changed, NULL);
-	int r = begin_asking(m, &n->asking, why);
+	int r = open_meter(m, &n->meter, why);
 	if (r < 0) {
-		sample_release(&n->asking.set);
+		sample_release(&n->meter.set);
 	} else if (!m->power || m->chip) {
-		/* the controller of IPMI is not waited for: that it is there was seen */
-		if (!take_reading(m, &n->asking, &value)) {
+		/* do not wait for the IPMI controller: open has found it */
+		if (!take_reading(m, &n->meter, &value)) {
 			strbuf_addf(why, "no %s of the node", m->power ? "power meter" : "energy");
-			end_asking(m, &n->asking);
+			close_meter(m, &n->meter);
 			r = -ENOENT;
 		}
 	}
 	if (r == 0 && m->power) {
-		r = start_thread(n);
+		r = thread_start(&n->thread, 512 * 1024, read_on, n);
+		n->started = r == 0;
 		if (r < 0)
-			end_asking(m, &n->asking);
+			close_meter(m, &n->meter);
 	}
 	if (r < 0)
 		release(n);
@@ -269,14 +250,14 @@ int node_energy_open(struct node_energy **ret, const char *root, const char *by,
 			strbuf_reset(why);
 			return 0;
 		}
-		/* what only needs permission is worth more than what is not there */
+		/* missing permission is worth more to report than a missing meter */
 		if (first == -EINVAL || (first == -ENOENT && r != -ENOENT))
 			first = r;
 		strbuf_addf(why, "%s%s: %s", why->len ? "; " : "", measures[i].name,
 			    reason.len ? reason.buf : strerror(-r));
 	}
 	if (first == -EINVAL)
-		strbuf_addf(why, "'%s': energy is measured by rapl, hwmon or ipmi", by);
+		strbuf_addf(why, "cannot measure energy by '%s': use rapl, hwmon or ipmi", by);
 	return first;
 }
 
@@ -285,7 +266,7 @@ void node_energy_close(struct node_energy *n)
 	if (!n)
 		return;
 	if (!n->started) {
-		end_asking(n->by, &n->asking);
+		close_meter(n->by, &n->meter);
 		release(n);
 		return;
 	}
@@ -295,7 +276,7 @@ void node_energy_close(struct node_energy *n)
 	pthread_cond_broadcast(&n->changed);
 	pthread_mutex_unlock(&n->lock);
 	if (busy && n->by->source != &source_hwmon) {
-		/* a controller that does not answer keeps its thread, and what is its own */
+		/* a controller that does not answer keeps its thread, and its data */
 		pthread_detach(n->thread);
 		return;
 	}

@@ -4,43 +4,38 @@
  * package-0, core-0, uncore-0, dram-0, psys-0. Cores and uncore are part of their package, memory
  * is not; the platform (psys) holds them all.
  *
- * A counter starts again at max_energy_range_uj, and between two readings may do so once at most:
- * the time between them must be shorter than the range divided by the power. That is 21 minutes for
- * the usual 262 kJ at 200 W, but under 4 minutes for the 65 kJ of some servers at 300 W.
+ * A counter wraps at max_energy_range_uj, and may do so at most once between two readings: the time
+ * between them must be shorter than the range divided by the power. That is 21 minutes for the
+ * usual 262 kJ at 200 W, but under 4 minutes for the 65 kJ of some servers at 300 W.
  *
- * A counter that falls may also have been set back, by a suspension or a driver that was loaded
- * again. It is taken for that where the computer slept, or where a wrap would be more power than a
- * package can draw: then nothing is known of what was used, the reading is left out, and the fact
- * "resets" counts it. A zone that may not be read says so, and a total that it belongs to is
- * absent.
+ * A counter that falls may also have been reset, by a suspend or a reload of the driver. It counts
+ * as a reset when the computer slept, or when a wrap would mean more power than a package can draw:
+ * the energy used since is then unknown, the reading is left out, and the metadata "resets" counts
+ * it. A zone that may not be read has metadata that say so, and its total is absent.
  *
- * Since the kernel learnt that power gives keys away (CVE-2020-8694), only root may read energy_uj.
+ * Because power measurements leak keys (CVE-2020-8694), only root may read energy_uj.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/clock.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
 #define POWERCAP "/sys/class/powercap"
-/* More than a package, or a whole platform, draws: microjoules a second. */
+/* More than a package or a whole platform can draw: microjoules per second. */
 #define PACKAGE_MOST_UW 2000000000ull
 #define PLATFORM_MOST_UW 40000000000ull
 
-enum { ENERGY, PACKAGE_ENERGY, DRAM_ENERGY, PSYS_ENERGY };
-
-static const struct sample_metric metrics_of_rapl[] = {
-	[ENERGY] = {"energy", UNIT_JOULES, KIND_COUNTER, AGG_SUM, 1e-6,
-		    "energy of a domain; of the node that of all packages and memory"},
-	[PACKAGE_ENERGY] = {"package_energy", UNIT_JOULES, KIND_COUNTER, AGG_SUM, 1e-6,
-			    "energy of all CPU packages"},
-	[DRAM_ENERGY] = {"dram_energy", UNIT_JOULES, KIND_COUNTER, AGG_SUM, 1e-6,
-			 "energy of all memory"},
-	[PSYS_ENERGY] = {"psys_energy", UNIT_JOULES, KIND_COUNTER, AGG_SUM, 1e-6,
-			 "energy of the platform"},
-};
+#define METRICS_OF_RAPL(X)                                                                   \
+	X(ENERGY, JOULES("energy", SUM, 1e-6,                                                \
+			 "energy of a domain; of the node: of all packages and memory"))     \
+	X(PACKAGE_ENERGY, JOULES("package_energy", SUM, 1e-6, "energy of all CPU packages")) \
+	X(DRAM_ENERGY, JOULES("dram_energy", SUM, 1e-6, "energy of all memory"))             \
+	X(PSYS_ENERGY, JOULES("psys_energy", SUM, 1e-6, "energy of the platform"))
+DEFINE_METRICS(METRICS_OF_RAPL);
 
 struct zone {
 	char *name;
@@ -51,19 +46,18 @@ struct zone {
 	struct unwrap count;
 	uint64_t read_ns; /* of the last reading */
 	unsigned resets;
-	int refused; /* why it could not be read, when that was told; 0: it could */
+	int refused; /* the error that was reported; 0: it can be read */
 };
 
 struct rapl {
 	const char *root;
 	struct zone *zones;
 	size_t count, cap;
-	uint64_t slept_ns; /* that the computer had been suspended, by the last reading */
+	uint64_t slept_ns;    /* time that the computer was suspended before the last reading */
+	struct strbuf detail; /* for the probe: the zones, and those that cannot be read */
 };
 
-/* ---- finding the zones
- * ---------------------------------------------------------------------------
- */
+/* ---- finding the zones ---- */
 
 static bool known(const struct rapl *s, const char *name)
 {
@@ -110,7 +104,7 @@ static char *name_of(const struct rapl *s, const char *dir)
 
 static unsigned total_of(const char *name)
 {
-	/* a die is a part of a package with a counter of its own */
+	/* a die is part of a package and has its own counter */
 	return str_prefix(name, "package-") ? PACKAGE_ENERGY
 	       : str_prefix(name, "dram-")  ? DRAM_ENERGY
 	       : str_prefix(name, "psys-")  ? PSYS_ENERGY
@@ -136,13 +130,13 @@ static void add_zone(struct rapl *s, const char *dir)
 	sysfile_init(&z->energy, "%s" POWERCAP "/%s/energy_uj", s->root, dir);
 }
 
-/* The zones of processors; a package that is there twice, by registers and by memory (mmio), is one
- * package. */
+/* The zones of processors; a package that is listed twice, by registers and by memory (mmio), is
+ * taken once. */
 static void find_zones(struct rapl *s)
 {
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 
-	(void)syslist_read(&l, "", "%s" POWERCAP, s->root);
+	(void)name_list_read(&l, "", "%s" POWERCAP, s->root);
 	for (int mmio = 0; mmio < 2; mmio++)
 		for (size_t i = 0; i < l.count; i++)
 			if (strstr(l.names[i], "rapl") && strchr(l.names[i], ':') &&
@@ -150,18 +144,21 @@ static void find_zones(struct rapl *s)
 				add_zone(s, l.names[i]);
 }
 
-static void release(struct rapl *s)
+static void close_rapl(void *state)
 {
+	struct rapl *s = state;
+
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->zones[i].name);
 		free(s->zones[i].dir);
 		sysfile_close(&s->zones[i].energy);
 	}
 	free(s->zones);
-	*s = (struct rapl){0};
+	strbuf_release(&s->detail);
+	free(s);
 }
 
-/* Says what is there: 0 when a zone can be read, else why none can. */
+/* Describes the zones: 0 when one can be read, else why none can. */
 static int examine(struct rapl *s, struct strbuf *text)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, refused = STRBUF_INIT;
@@ -190,49 +187,32 @@ static int examine(struct rapl *s, struct strbuf *text)
 	return names.len ? 0 : error;
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	struct rapl s = {.root = ctx->root};
-	int r = examine(&s, &report->detail);
-
-	if (r == -EACCES || r == -EPERM)
-		report->remedy = "sudo chmod a+r /sys/class/powercap/*rapl*/energy_uj";
-	release(&s);
-	return r;
-}
-
-/* ---- sampling
- * ------------------------------------------------------------------------------------
- */
+/* ---- sampling ---- */
 
 static int open_rapl(const struct source_context *ctx, struct sample_set *set, void **state,
 		     struct strbuf *why)
 {
 	struct rapl *s = xcalloc(1, sizeof(*s));
-	bool totals[ARRAY_SIZE(metrics_of_rapl)] = {0};
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	bool totals[METRICS] = {0};
 
-	s->root = ctx->root;
-	int r = examine(s, &text);
+	*s = (struct rapl){.root = ctx->root, .detail = STRBUF_INIT};
+	int r = examine(s, &s->detail);
 	if (r < 0) {
-		strbuf_addstr(why, text.buf);
-		release(s);
-		free(s);
+		strbuf_addstr(why, s->detail.buf);
+		close_rapl(s);
 		return r;
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		struct zone *z = &s->zones[i];
 		uint32_t e = sample_entity(set, ENTITY_PACKAGE, z->name);
-		char range[32];
 
 		totals[z->total] = true;
-		sample_fact(set, e, "zone", z->dir);
+		sample_set_metadata(set, e, "zone", z->dir);
 		if (!z->range)
 			continue;
-		snprintf(range, sizeof(range), "%.6g", (double)(z->range - 1) * 1e-6);
-		sample_fact(set, e, "range_joules", range);
-		snprintf(range, sizeof(range), "%" PRIu64, z->range - 1);
-		sample_fact(set, e, "range_uj", range);
+		sample_format_metadata(set, e, "range_joules", "%.6g",
+				       (double)(z->range - 1) * 1e-6);
+		sample_format_metadata(set, e, "range_uj", "%" PRIu64, z->range - 1);
 	}
 	for (unsigned m = PACKAGE_ENERGY; m <= PSYS_ENERGY; m++)
 		if (!totals[m])
@@ -241,7 +221,7 @@ static int open_rapl(const struct source_context *ctx, struct sample_set *set, v
 	return 0;
 }
 
-/* Was a counter that fell set back, instead of having come to its end? */
+/* Was a counter that fell reset, instead of having wrapped? */
 static bool was_reset(const struct zone *z, uint64_t raw, uint64_t now_ns, bool slept)
 {
 	uint64_t most = z->total == PSYS_ENERGY ? PLATFORM_MOST_UW : PACKAGE_MOST_UW;
@@ -254,15 +234,15 @@ static bool was_reset(const struct zone *z, uint64_t raw, uint64_t now_ns, bool 
 	return (double)(z->range - z->count.last + raw) > (double)most * (seconds + 0.01);
 }
 
-/* Of a zone that cannot be read, why, in its own facts and where its total is looked for. */
-static void tell_refused(struct sample_set *set, struct zone *z, int r)
+/* Reports why a zone cannot be read, in its metadata and as absence of its total. */
+static void report_refused(struct sample_set *set, struct zone *z, int r)
 {
 	uint32_t e = sample_entity(set, ENTITY_PACKAGE, z->name);
 
 	if (z->refused == r)
 		return;
 	z->refused = r;
-	sample_fact(set, e, "left_out", r < 0 ? strerror(-r) : NULL);
+	sample_set_metadata(set, e, "left_out", r < 0 ? strerror(-r) : NULL);
 	if (r == -EACCES || r == -EPERM || r == -EIO)
 		for (unsigned m = PACKAGE_ENERGY; m <= PSYS_ENERGY; m++)
 			if (m == z->total)
@@ -273,11 +253,10 @@ static void tell_refused(struct sample_set *set, struct zone *z, int r)
 /* The energy of a zone; negative errno when there is none in this reading. */
 static int read_zone(struct zone *z, struct sample_set *set, bool slept, uint64_t *ret)
 {
-	char resets[24];
 	uint64_t raw;
 	int r = sysfile_u64(&z->energy, &raw);
 
-	tell_refused(set, z, r < 0 ? r : 0);
+	report_refused(set, z, r < 0 ? r : 0);
 	if (r < 0)
 		return r;
 	bool reset = was_reset(z, raw, set->time_ns, slept);
@@ -285,17 +264,17 @@ static int read_zone(struct zone *z, struct sample_set *set, bool slept, uint64_
 	z->read_ns = set->time_ns;
 	if (!reset)
 		return 0;
-	snprintf(resets, sizeof(resets), "%u", ++z->resets);
-	sample_fact(set, sample_entity(set, ENTITY_PACKAGE, z->name), "resets", resets);
+	sample_format_metadata(set, sample_entity(set, ENTITY_PACKAGE, z->name), "resets", "%u",
+			       ++z->resets);
 	return -ERESTART;
 }
 
 static int read_rapl(void *state, struct sample_set *set)
 {
 	struct rapl *s = state;
-	uint64_t sum[ARRAY_SIZE(metrics_of_rapl)] = {0}, uj, asleep = clock_monotonic_to_boot_ns();
-	bool have[ARRAY_SIZE(metrics_of_rapl)] = {0}, lost[ARRAY_SIZE(metrics_of_rapl)] = {0};
-	/* the two clocks are read one after the other: a millisecond is no sleep */
+	uint64_t sum[METRICS] = {0}, uj, asleep = clock_monotonic_to_boot_ns();
+	bool have[METRICS] = {0}, lost[ARRAY_SIZE(columns)] = {0};
+	/* the two clocks are read one after the other: ignore a few milliseconds */
 	bool slept = s->slept_ns && asleep > s->slept_ns + 100000000;
 	int error = -ENODATA;
 
@@ -326,18 +305,20 @@ static int read_rapl(void *state, struct sample_set *set)
 	return 0;
 }
 
-static void close_rapl(void *state)
+static void describe(void *state, struct strbuf *out)
 {
-	release(state);
-	free(state);
+	const struct rapl *s = state;
+
+	strbuf_add(out, s->detail.buf, s->detail.len);
 }
 
 const struct source source_rapl = {
 	.name = "rapl",
 	.help = "energy of CPU packages, cores, memory",
-	.probe = probe,
-	.metrics = metrics_of_rapl,
-	.metric_count = ARRAY_SIZE(metrics_of_rapl),
+	.describe = describe,
+	.remedy = "sudo chmod a+r /sys/class/powercap/*rapl*/energy_uj",
+	.metrics = columns,
+	.metric_count = METRICS,
 	.every = 1,
 	.open = open_rapl,
 	.read = read_rapl,

@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "sources/exits/netlink.h"
 #include "sources/exits/taskstats.h"
 #include "sources/source.h"
 
-/* struct proc_input of Linux 6.6, where a listener may choose its events. */
+/* struct proc_input of Linux 6.6, with which a listener chooses its events. */
 struct listen_request {
 	uint32_t op, events;
 };
@@ -38,14 +39,13 @@ static bool kernel_filters(void)
 	       (major > 6 || (major == 6 && minor >= 6));
 }
 
-/* With the operation alone, or with the events that are wanted too; 0: all. */
+/* Subscribes to events; 0: all, in the form that older kernels know. */
 static int subscribe(int fd, uint32_t events)
 {
 	char buf[128] = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct listen_request request = {PROC_CN_MCAST_LISTEN, events};
 	size_t size = events ? sizeof(request) : sizeof(request.op);
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
 	nlh->nlmsg_type = NLMSG_DONE;
 	struct cn_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg) + size);
@@ -53,20 +53,15 @@ static int subscribe(int fd, uint32_t events)
 	msg->id.val = CN_VAL_PROC;
 	msg->len = (uint16_t)size;
 	memcpy(msg->data, &request, size);
-	if (sendto(fd, buf, nlh->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
-		return -errno;
-	return 0;
+	return netlink_send(fd, nlh);
 }
 
-/* One datagram from the kernel, checked and copied (it lies at an odd place); false for anything
- * else. */
-static bool take_event(const void *buf, size_t n, const struct sockaddr_nl *from,
-		       struct proc_event *ret)
+/* Checks and copies an event (it is not aligned); false for any other message. */
+static bool take_event(const void *buf, size_t n, struct proc_event *ret)
 {
 	const struct nlmsghdr *nlh = buf;
 
-	if (from->nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n) ||
-	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct cn_msg))
+	if (!mnl_nlmsg_ok(nlh, (int)n) || mnl_nlmsg_get_payload_len(nlh) < sizeof(struct cn_msg))
 		return false;
 	const struct cn_msg *msg = mnl_nlmsg_get_payload(nlh);
 	size_t size = mnl_nlmsg_get_payload_len(nlh) - sizeof(*msg);
@@ -78,36 +73,28 @@ static bool take_event(const void *buf, size_t n, const struct sockaddr_nl *from
 	return true;
 }
 
-static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from)
-{
-	socklen_t len = sizeof(*from);
-
-	return recvfrom(fd, buf, size, MSG_DONTWAIT, (struct sockaddr *)from, &len);
-}
-
-/* The kernel answers a subscription at once, with an errno inside; silence means no connector. */
+/* The kernel answers a subscription at once with an errno; no answer means no connector. */
 static int await_answer(int fd)
 {
 	_Alignas(8) char buf[1024];
-	struct sockaddr_nl from = {0};
 	struct pollfd p = {fd, POLLIN, 0};
 	struct proc_event e;
 
 	for (int tries = 0; tries < 1000 && poll(&p, 1, 100) > 0; tries++) {
-		ssize_t n = receive(fd, buf, sizeof(buf), &from);
+		ssize_t n = netlink_receive(fd, buf, sizeof(buf));
 
-		if (n <= 0 || !take_event(buf, (size_t)n, &from, &e))
+		if (n <= 0 || !take_event(buf, (size_t)n, &e))
 			continue;
 		if ((uint32_t)e.what == PROC_EVENT_NONE)
 			return -(int)e.event_data.ack.err;
-		return 0; /* events come: we are in */
+		return 0; /* events arrive: subscribed */
 	}
 	return -ENOENT;
 }
 
 /*
- * Lets new processes and programs pass and nothing else, before it takes room in the buffer: in a
- * storm of threads nine of ten events are not for us. Words are compared as they lie in memory.
+ * A socket filter that accepts only new processes and execs, before they use the buffer: in a storm
+ * of threads nine of ten events are not for us. Words are compared in memory byte order.
  */
 static int filter_begins(int fd)
 {
@@ -132,37 +119,17 @@ static int filter_begins(int fd)
 											   : 0;
 }
 
-/* What came before we were ready is of no use. A buffer that was full takes nothing, and the kernel
- * says so only once, until it has been emptied. */
-static void empty(int fd)
-{
-	_Alignas(8) char buf[1024];
-	struct sockaddr_nl from;
-
-	for (int tries = 0; tries < 100000; tries++)
-		if (receive(fd, buf, sizeof(buf), &from) < 0 && errno != ENOBUFS && errno != EINTR)
-			return;
-}
-
-/* A socket to which events come, all of them. */
+/* A socket to which all events come. */
 static int open_socket(struct cnproc *c, size_t buffer)
 {
-	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
-	int size = (int)(buffer / 2), r = 0; /* the kernel doubles it */
-
-	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	c->fd = netlink_open(SOCK_DGRAM, NETLINK_CONNECTOR, CN_IDX_PROC, buffer);
 	if (c->fd < 0)
-		r = -errno;
-	else if (setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-		(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (r == 0 && bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		r = -errno;
-	if (r == 0)
-		r = subscribe(c->fd, 0);
+		return c->fd;
+	int r = subscribe(c->fd, 0);
 	return r == 0 ? await_answer(c->fd) : r;
 }
 
-/* Opened while there was a right to; -1: none. */
+/* Opened while we had the capability; -1: none. */
 static int early = -1;
 
 void cnproc_open_early(void)
@@ -182,8 +149,8 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 	c->fd = -1;
 	if (!taskstats_ids_match()) {
 		if (why)
-			strbuf_addstr(why, "the kernel reports process ids of the host's own pid "
-					   "namespace, which mean nothing inside a container");
+			strbuf_addstr(why, "the kernel reports process ids of the host's pid "
+					   "namespace, which are meaningless inside a container");
 		return -EINVAL;
 	}
 	if (early >= 0) {
@@ -193,21 +160,22 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 	} else {
 		r = open_socket(c, buffer);
 	}
-	/* only then the filter: it would let no answer pass, and older kernels ignore the longer
-	 * form */
+	/* filter only now: it would drop the answer; older kernels ignore the longer request */
 	if (r == 0 && kernel_filters())
 		r = subscribe(c->fd, events);
 	if (r == 0 && events == BEGINS)
 		r = filter_begins(c->fd);
 	if (r == 0) {
-		empty(c->fd);
+		netlink_empty(c->fd);
 		return 0;
 	}
 	cnproc_close(c);
 	if (why && r == -EPERM)
 		strbuf_addstr(why, "needs CAP_NET_ADMIN before Linux 6.6");
 	else if (why && r == -ENOENT)
-		strbuf_addstr(why, "no answer: not in a pid or network namespace of its own");
+		strbuf_addstr(
+			why,
+			"the kernel does not answer: not available in another pid or network namespace");
 	else if (why)
 		strbuf_addf(why, "%s: the kernel has no process connector", strerror(-r));
 	return r;
@@ -225,8 +193,7 @@ int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why)
 
 void cnproc_close(struct cnproc *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
+	close_fd(&c->fd);
 	c->fd = -1;
 }
 
@@ -256,41 +223,35 @@ static bool translate(const struct proc_event *in, uint64_t offset_ns, struct cn
 	}
 }
 
-int cnproc_receive(struct cnproc *c, cnproc_handler handler, void *user, uint64_t until_ns,
-		   uint64_t *lost)
+struct receiving {
+	cnproc_handler handler;
+	void *user;
+	uint64_t offset_ns, last_ns;
+};
+
+static void take_message(void *user, const void *message, size_t n)
 {
-	_Alignas(8) char buf[AT_ONCE][MESSAGE_BYTES];
-	struct mmsghdr messages[AT_ONCE];
-	struct sockaddr_nl from[AT_ONCE];
-	struct iovec parts[AT_ONCE];
-	uint64_t offset_ns = clock_monotonic_to_boot_ns(), last_ns = 0;
+	struct receiving *r = user;
 	struct cnproc_event e;
 	struct proc_event p;
 
-	while (last_ns <= until_ns) {
-		for (unsigned i = 0; i < AT_ONCE; i++) {
-			parts[i] = (struct iovec){buf[i], sizeof(buf[i])};
-			messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
-							      .msg_namelen = sizeof(from[i]),
-							      .msg_iov = &parts[i],
-							      .msg_iovlen = 1};
-		}
-		int n = recvmmsg(c->fd, messages, AT_ONCE, MSG_DONTWAIT, NULL);
+	if (!take_event(message, n, &p) || !translate(&p, r->offset_ns, &e))
+		return;
+	r->handler(r->user, &e);
+	r->last_ns = e.boottime_ns;
+}
 
-		if (n < 0 && errno == ENOBUFS) {
-			++*lost;
-			continue;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
+int cnproc_receive(struct cnproc *c, cnproc_handler handler, void *user, uint64_t until_ns,
+		   uint64_t *lost)
+{
+	struct receiving r = {handler, user, clock_monotonic_to_boot_ns(), 0};
+
+	while (r.last_ns <= until_ns) {
+		int n = netlink_receive_burst(c->fd, AT_ONCE, MESSAGE_BYTES, take_message, &r,
+					      lost);
+
 		if (n < 0)
-			return errno == EAGAIN ? 0 : -errno;
-		for (int i = 0; i < n; i++)
-			if (take_event(buf[i], messages[i].msg_len, &from[i], &p) &&
-			    translate(&p, offset_ns, &e)) {
-				handler(user, &e);
-				last_ns = e.boottime_ns;
-			}
+			return n == -EAGAIN ? 0 : n;
 		if (n < AT_ONCE)
 			return 0;
 	}
@@ -317,15 +278,13 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		strbuf_addstr(&report->detail, "the kernel reports every fork, exec and exit");
 		return 0;
 	}
-	strbuf_addf(&report->detail, "processes that nobody waits for may be missed: %s", why.buf);
-	if (r == -EPERM)
-		report->remedy =
-			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
-	return r;
+	return strbuf_fail(&report->detail, r, "processes that nobody waits for may be missed: %s",
+			   why.buf);
 }
 
 const struct source source_cnproc = {
 	.name = "cn_proc",
 	.help = "forks, execs and exits as the kernel reports them",
 	.probe = probe,
+	.remedy = NETLINK_REMEDY,
 };

@@ -1,40 +1,36 @@
 /*
- * Exit records by job; see exits.h. In a round the thread takes some records, then all events of
- * the process connector up to that moment, and books the records only then: the fork of a process
- * is reported before its end, so whoever ended is known by its parent. Where the connector is
- * missing, groups are looked through instead, and what is too short for that is nobody's.
+ * Exit records by job; see exits.h. In a round the thread receives some records, then all events of
+ * the process connector up to that moment, and only then attributes the records: a fork is reported
+ * before the end of the process, so every ended process is known by its parent. Without the
+ * connector groups are scanned instead, and processes too short for that have no job.
  */
 #include "sources/exits/exits.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/system/thread.h"
 #include "sources/exits/exits_internal.h"
 
 #define BUFFER_BYTES (16u << 20)
-/* Records of a round: what is booked late is bounded, and so is the memory. */
+/* Records per round: limits delay and memory. */
 #define ROUND_RECORDS 512
-/* While much happens, what comes in so long a time is taken in together: the fork, the program and
- * the end of a short process are one wake-up. */
+/* Under load, events of this time are handled together: fork, exec and exit of a short process
+ * cause one wake-up. */
 #define BATCH_NS 4000000ull
 #define BUSY_NS 40000000ull
 #define SYNC_NS 1000000000ull
-/* In a storm we compete for the CPU with those who make it. */
+/* In a storm of processes we compete with them for the CPU. */
 #define NICENESS (-10)
 
-/* ---- the lock ---------------------------------------------------------------------------------
- */
+/* ---- the lock ------------------------------------------------------------------------------- */
 
-/*
- * Whoever waits for the lock holds the gate, so that the thread, which gives it up only to take it
- * again, lets others have it in between.
- */
+/* Whoever waits for the lock holds the gate, so that the thread cannot take it again at once. */
 void exits_lock(struct exits *e)
 {
 	if (e->owner == pthread_self()) {
@@ -57,8 +53,7 @@ void exits_unlock(struct exits *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* ---- receiving --------------------------------------------------------------------------------
- */
+/* ---- receiving ------------------------------------------------------------------------------ */
 
 static void keep(void *user, const struct task_exit *x)
 {
@@ -68,7 +63,7 @@ static void keep(void *user, const struct task_exit *x)
 	e->records[e->record_count++] = *x;
 }
 
-/* True when there is more. */
+/* True: there is more. */
 static bool take_round(struct exits *e)
 {
 	uint64_t before = e->losses.taskstats + e->losses.cnproc;
@@ -79,10 +74,10 @@ static bool take_round(struct exits *e)
 	int more = e->cnproc.fd < 0 ? 0
 				    : cnproc_receive(&e->cnproc, exits_on_event, e, e->now_ns,
 						     &e->losses.cnproc);
-	exits_hear(e, got >= ROUND_RECORDS);
+	exits_read_bpf(e, got >= ROUND_RECORDS);
 	for (size_t i = 0; i < e->record_count; i++)
 		exits_account(e, &e->records[i]);
-	exits_bury(e);
+	exits_remove_ended(e);
 	e->lost |= e->losses.taskstats + e->losses.cnproc > before;
 	if (e->lost)
 		exits_rescan(e);
@@ -149,8 +144,7 @@ static void *serve(void *user)
 	return NULL;
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------
- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 uint32_t exits_slot_of(const struct exits *e, uint64_t number)
 {
@@ -186,31 +180,30 @@ void exits_adopt(struct exits *e, const struct job *job)
 	exits_lock(e);
 	uint32_t slot = exits_slot_for(e, job);
 	e->now_ns = clock_boottime_ns();
-	/* they may be of this job */
+	/* they may belong to this job */
 	memset(e->asked, 0, sizeof(e->asked));
 	exits_scan(e, slot);
 	exits_unlock(e);
-	/* the thread may sleep for longer than a young job can wait */
+	/* the thread may sleep too long for a new job */
 	(void)eventfd_write(e->wake, 1);
+}
+
+static bool is_of_slot(void *slot, void *entry)
+{
+	return ((const struct known *)entry)->slot == *(const uint32_t *)slot;
 }
 
 void exits_drop(struct exits *e, uint64_t job_number)
 {
 	exits_lock(e);
 	uint32_t slot = job_number ? exits_slot_of(e, job_number) : SLOT_NONE;
-	for (size_t i = 0; slot != SLOT_NONE && i < e->known.size;) {
-		struct known *k = &e->known.list[i];
-
-		if (k->pid && k->slot == slot)
-			known_erase(&e->known, k); /* another may be here now */
-		else
-			i++;
-	}
-	if (slot != SLOT_NONE)
+	if (slot != SLOT_NONE) {
+		process_table_remove_if(&e->known, is_of_slot, &slot);
 		e->slots[slot] = (struct exits_slot){.number = 0};
+	}
 	e->groups_changed = true;
-	if (e->told) /* another may have the slot soon */
-		memset(e->told, 0, TOLD_SIZE * sizeof(*e->told));
+	if (e->reports) /* another job may get the slot */
+		memset(e->reports, 0, REPORTS_SIZE * sizeof(*e->reports));
 	exits_unlock(e);
 }
 
@@ -234,43 +227,28 @@ void exits_unattributed(struct exits *e, struct exit_sums *ret)
 
 void exits_losses(struct exits *e, struct exits_losses *ret)
 {
+	const struct known *k;
+
 	exits_lock(e);
 	*ret = e->losses;
-	for (size_t i = 0; i < e->known.size; i++)
-		ret->alive += e->known.list[i].pid && !e->known.list[i].ending;
+	PROCESS_TABLE_EACH(&e->known, k)
+		ret->alive += !k->ending;
 	ret->lineage = e->cnproc.fd >= 0;
 	ret->bpf = e->bpf != NULL;
 	exits_unlock(e);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
-
-static int start_thread(struct exits *e)
-{
-	sigset_t all, old;
-	pthread_attr_t attr;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
-	int r = pthread_create(&e->thread, &attr, serve, e);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
-}
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static void release(struct exits *e)
 {
 	taskstats_close(&e->taskstats);
 	cnproc_close(&e->cnproc);
-	if (e->wake >= 0)
-		close(e->wake);
-	known_release(&e->known);
+	close_fd(&e->wake);
+	process_table_release(&e->known);
 	exits_bpf_close(e->bpf);
-	free(e->told);
-	free(e->groups);
+	free(e->reports);
+	hash_map_release(&e->groups);
 	free(e->slots);
 	free(e->records);
 	free(e->endings);
@@ -280,13 +258,12 @@ static void release(struct exits *e)
 	free(e);
 }
 
-/* Both sockets. The connector is worth having, not a must. */
+/* Opens both sockets. The connector is useful, but not required. */
 static int open_sockets(struct exits *e, size_t buffer, struct strbuf *why)
 {
-	if (!taskstats_ids_match()) {
-		strbuf_addstr(why, "process ids here are not those of the machine");
-		return -ENOTSUP;
-	}
+	if (!taskstats_ids_match())
+		return strbuf_fail(why, -ENOTSUP,
+				   "process ids here are not those of the host: in a container?");
 	int r = taskstats_by_thread(&e->by_thread, why);
 	if (r == 0)
 		r = taskstats_open_sized(&e->taskstats, buffer, why);
@@ -304,8 +281,9 @@ int exits_open(struct exits **ret, const struct exits_options *o, struct strbuf 
 	e->jobs = o->jobs;
 	e->bpf = o->bpf;
 	e->groups_changed = true;
+	e->known.entry_size = sizeof(struct known);
 	if (e->bpf)
-		e->told = xcalloc(TOLD_SIZE, sizeof(*e->told));
+		e->reports = xcalloc(REPORTS_SIZE, sizeof(*e->reports));
 	e->taskstats.fd = e->cnproc.fd = -1;
 	e->now_ns = clock_boottime_ns();
 	pthread_mutex_init(&e->gate, NULL);
@@ -313,9 +291,10 @@ int exits_open(struct exits **ret, const struct exits_options *o, struct strbuf 
 	e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int r = e->wake < 0 ? -errno : open_sockets(e, o->buffer ? o->buffer : BUFFER_BYTES, why);
 	if (r == 0) {
-		r = start_thread(e);
+		r = thread_start(&e->thread, 256 * 1024, serve, e);
 		if (r < 0)
-			strbuf_addf(why, "no thread for exit records: %s", strerror(-r));
+			strbuf_addf(why, "cannot start the thread for exit records: %s",
+				    strerror(-r));
 	}
 	if (r < 0) {
 		release(e);

@@ -1,15 +1,15 @@
 /*
- * Who a task belonged to, for exits.c: events of the process connector make the table of known
- * processes, exit records are booked by it.
+ * Attributes tasks to jobs, for exits.c: events of the process connector fill the table of known
+ * processes, by which exit records are added to the sums of jobs.
  */
 #include <string.h>
 #include <sys/wait.h>
 
 #include "sources/exits/exits_internal.h"
 
-/* The threads of a process end together, and whose record comes last is not said. */
+/* The threads of a process end together, and it is unknown whose record comes last. */
 #define ENDING_NS 1000000000ull
-/* A process that was of no job is not asked about again for so long: some fork without an end. */
+/* A process without a job is not looked up again for this long: some fork all the time. */
 #define STRANGER_NS 20000000ull
 #define ENDED_MANY 65536
 
@@ -18,7 +18,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* 0 is no time. */
+/* 0: unknown. */
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return !a || (b && b < a) ? b : a;
@@ -27,34 +27,9 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 void exit_sums_add_task(struct exit_sums *s, const struct task_exit *x)
 {
 	s->tasks++;
-	s->cpu_ns += x->oncpu_ns;
-	s->user_us += x->utime_us;
-	s->system_us += x->stime_us;
-	s->cpu_count += x->timeslices;
-	s->cpu_delay_ns += x->waiting_ns;
-	s->blkio_count += x->blkio_count;
-	s->blkio_delay_ns += x->blkio_delay_ns;
-	s->swapin_count += x->swapin_count;
-	s->swapin_delay_ns += x->swapin_delay_ns;
-	s->freepages_count += x->freepages_count;
-	s->freepages_delay_ns += x->freepages_delay_ns;
-	s->minor_faults += x->minflt;
-	s->major_faults += x->majflt;
-	s->read_char += x->read_char;
-	s->write_char += x->write_char;
-	s->read_syscalls += x->read_syscalls;
-	s->write_syscalls += x->write_syscalls;
-	s->read_bytes += x->read_bytes;
-	s->write_bytes += x->write_bytes;
-	s->cancelled_write_bytes += x->cancelled_write_bytes;
-	s->voluntary += x->vol_ctxsw;
-	s->involuntary += x->invol_ctxsw;
-	s->coremem += x->coremem;
-	s->virtmem += x->virtmem;
-	s->cpu_real_ns += x->cpu_real_ns;
-	s->cpu_scaled_ns += x->cpu_scaled_ns;
-	s->user_scaled_us += x->utime_scaled_us;
-	s->system_scaled_us += x->stime_scaled_us;
+#define TASK_SUM(member, field, unit, help) s->member += x->member;
+#include "sources/exits/task_fields.def"
+#undef TASK_SUM
 	s->rss_peak = larger(s->rss_peak, x->rss_peak_kib * 1024);
 	s->vm_peak = larger(s->vm_peak, x->vm_peak_kib * 1024);
 	s->begin_s = earlier(s->begin_s, x->begin_s);
@@ -70,28 +45,22 @@ static void add_process(struct exit_sums *s, const struct task_exit *x)
 		s->failed++;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events --------------------------------------------------------------------------------- */
 
-/* A process that inherits a job, or none. */
+/* A new process inherits a job, or none. */
 static void begin_task(struct exits *e, int pid, uint32_t slot, bool thread, uint64_t begin_ns)
 {
-	bool new;
-
 	if (slot == SLOT_NONE) {
-		/* the number of one whose end was lost */
-		struct known *old = known_find(&e->known, pid);
-
-		if (old)
-			known_erase(&e->known, old);
+		/* the pid of a process whose end was lost */
+		process_table_remove(&e->known, pid);
 		return;
 	}
-	*known_put(&e->known, pid, &new) = (struct known){
+	*(struct known *)process_table_put(&e->known, pid) = (struct known){
 		.pid = pid, .slot = slot, .pass = e->pass, .thread = thread, .begin_ns = begin_ns};
 	e->slots[slot].peopled = true;
 }
 
-/* A parent that is of no job that we know: it may have been moved into one. */
+/* A parent without a known job: it may have been moved into one. */
 static uint32_t job_of_stranger(struct exits *e, int pid)
 {
 	unsigned at = (unsigned)pid & (ASKED_SIZE - 1);
@@ -112,7 +81,7 @@ static void on_fork(struct exits *e, const struct cnproc_event *event)
 {
 	bool thread = event->pid != event->tgid;
 	int parent = thread ? event->tgid : event->parent_tgid;
-	const struct known *k = known_find(&e->known, parent);
+	const struct known *k = process_table_find(&e->known, parent);
 
 	if (thread && !e->by_thread)
 		return;
@@ -120,14 +89,14 @@ static void on_fork(struct exits *e, const struct cnproc_event *event)
 	begin_task(e, event->pid, slot, thread, event->boottime_ns);
 }
 
-/* Who is moved into a group is so before it begins its program, as a rule. */
+/* A process is usually moved into its group before it executes its program. */
 static void on_exec(struct exits *e, int pid)
 {
-	struct known *k = known_find(&e->known, pid);
+	struct known *k = process_table_find(&e->known, pid);
 	uint32_t slot = k ? SLOT_NONE : exits_ask(e, pid);
 
 	if (k)
-		k->leader_ended = false; /* the thread that did it is the first one now */
+		k->leader_ended = false; /* the thread that called exec is the first one now */
 	else if (slot != SLOT_NONE)
 		exits_admit(e, pid, slot);
 }
@@ -140,32 +109,31 @@ void exits_on_event(void *user, const struct cnproc_event *event)
 		on_exec(user, event->tgid);
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records -------------------------------------------------------------------------------- */
 
 static void log_ended(struct exits *e, int tid)
 {
 	if (!e->ended_users)
 		return;
-	/* who asks does so every few seconds: this is for the time in between, in a storm */
+	/* living tasks are asked for every few seconds; this is for a storm in between */
 	if (e->ended_count == e->ended_cap && e->ended_count >= ENDED_MANY)
 		exits_forget_ended(e);
 	GROW(e->ended, e->ended_count, e->ended_cap);
 	e->ended[e->ended_count++] = (struct ended_task){tid, e->now_ns};
 }
 
-/* What is left of a process in the table after one of its threads ended. */
+/* Updates the table after a thread of the process ended. */
 static void take_leave(struct exits *e, struct known *k, const struct task_exit *x)
 {
 	if (e->by_thread || (x->last_of_group && !x->threaded))
-		known_erase(&e->known, k);
+		process_table_remove(&e->known, k->pid);
 	else if (x->last_of_group && !k->ending)
 		exits_ending(e, k);
 	else if (x->pid == k->pid)
 		k->leader_ended = true;
 }
 
-/* The job of a task that ended, and how that is known. */
+/* Finds the job of a task that ended, and counts how. */
 static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct known *k,
 		       bool process)
 {
@@ -177,8 +145,8 @@ static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct 
 		slot = k->slot;
 		way = k->looked_up ? &e->losses.by_groups : &e->losses.by_lineage;
 	} else if (slot == SLOT_NONE) {
-		/* a process whose other threads live; groups of version 2 tell of one that has
-		 * ended, too, until its parent has waited for it */
+		/* a process with other living threads; with version 2 also one that has ended,
+		 * until its parent has waited for it */
 		way = &e->losses.by_groups;
 		if (x->tgid && !process)
 			slot = job_of_stranger(e, pid);
@@ -192,7 +160,7 @@ static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct 
 void exits_account(struct exits *e, const struct task_exit *x)
 {
 	int pid = x->tgid ? x->tgid : x->pid;
-	struct known *k = known_find(&e->known, pid);
+	struct known *k = process_table_find(&e->known, pid);
 	struct exit_sums *sums = &e->nobody;
 	bool process = x->tgid ? x->last_of_group : !k || !k->thread;
 
@@ -206,7 +174,7 @@ void exits_account(struct exits *e, const struct task_exit *x)
 	if (process)
 		add_process(sums, x);
 	if (!k && slot != SLOT_NONE)
-		k = known_find(&e->known, pid);
+		k = process_table_find(&e->known, pid);
 	if (k)
 		take_leave(e, k, x);
 }
@@ -225,18 +193,17 @@ void exits_ending(struct exits *e, struct known *k)
 	k->ending = true;
 }
 
-void exits_bury(struct exits *e)
+void exits_remove_ended(struct exits *e)
 {
 	while (e->ending_count && e->now_ns - e->endings[e->ending_first].since_ns >= ENDING_NS) {
 		const struct ending *d = &e->endings[e->ending_first];
-		struct known *k = known_find(&e->known, d->pid);
+		struct known *k = process_table_find(&e->known, d->pid);
 
 		if (k && k->ending && k->begin_ns == d->begin_ns)
-			known_erase(&e->known, k);
+			process_table_remove(&e->known, k->pid);
 		e->ending_first++;
 		e->ending_count--;
 	}
 	if (!e->ending_count)
 		e->ending_first = 0;
-	known_trim(&e->known);
 }

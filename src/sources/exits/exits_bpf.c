@@ -1,7 +1,7 @@
 /*
- * See exits_bpf.h. The program is a few instructions, written down as such: so neither a compiler
- * for it nor a library is needed, to build or to run. It takes what is said about the task that is
- * ending, by functions of the kernel that do not change, and looks at none of its structures.
+ * See exits_bpf.h. The program is written directly as a few instructions, so that neither a BPF
+ * compiler nor a library is needed. It uses stable helper functions of the kernel and none of its
+ * data structures.
  */
 #include "sources/exits/exits_bpf.h"
 
@@ -15,14 +15,13 @@
 
 #include "core/files/fs.h"
 
-/* 80 bytes a task: some 800, twenty milliseconds of a storm. Who is dropped is known by its parent.
- */
+/* 80 bytes per task: about 800 tasks, 20 ms of a storm. Dropped tasks are attributed by parent. */
 #define RING_BYTES ((size_t)64 << 10)
 #define TRACEPOINT "sched_process_exit"
 #define VERIFIER_BYTES 4096
 #define MOUNTS_BYTES ((size_t)4 << 20)
 
-/* Of the kernel's own headers, which may be older than what is there. */
+/* From the kernel's headers, which may be older than the running kernel. */
 #define HELPER_PID_TGID 14
 #define HELPER_ANCESTOR 123
 #define HELPER_RING_OUTPUT 130
@@ -31,8 +30,7 @@
 #define RING_DISCARD (1u << 30)
 #define RING_HEADER 8
 
-/* ---- the program ------------------------------------------------------------------------------
- */
+/* ---- the program ---------------------------------------------------------------------------- */
 
 static struct bpf_insn call(int helper)
 {
@@ -45,7 +43,7 @@ static struct bpf_insn set(unsigned reg, int value)
 		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = reg & 0xf, .imm = value};
 }
 
-/* The result of a call to the stack. */
+/* Stores the result of a call on the stack. */
 static struct bpf_insn store(int offset)
 {
 	return (struct bpf_insn){.code = BPF_STX | BPF_MEM | BPF_DW,
@@ -83,10 +81,9 @@ size_t bpf_program(int ring, struct bpf_insn out[BPF_PROGRAM_MAX])
 	return n;
 }
 
-/* ---- the ring ---------------------------------------------------------------------------------
- */
+/* ---- the ring ------------------------------------------------------------------------------- */
 
-/* The end of the data goes on at its beginning. */
+/* Data wrap around at the end of the ring. */
 static void copy_task(const struct bpf_ring *r, unsigned long at, struct bpf_task *to)
 {
 	size_t from = at & (r->size - 1), first = r->size - from;
@@ -130,8 +127,7 @@ void bpf_ring_skip(struct bpf_ring *r)
 			      memory_order_release);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static int bpf(int command, union bpf_attr *attr)
 {
@@ -199,7 +195,7 @@ static int map_ring(struct exits_bpf *b)
 	return 0;
 }
 
-/* Those of version 1 have no number that is the same in all hierarchies, and are not told. */
+/* Groups of version 1 have no id that is valid in all hierarchies, and are not reported. */
 static bool has_version_2(void)
 {
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT;
@@ -220,7 +216,7 @@ int exits_bpf_open(struct exits_bpf **ret, struct strbuf *why)
 {
 	struct exits_bpf *b = xcalloc(1, sizeof(*b));
 	char said[VERIFIER_BYTES] = "";
-	const char *failed = "no BPF ring";
+	const char *failed = "cannot create a BPF ring";
 	int r;
 
 	if (!has_version_2()) {
@@ -234,11 +230,11 @@ int exits_bpf_open(struct exits_bpf **ret, struct strbuf *why)
 	if (r >= 0)
 		r = map_ring(b);
 	if (r >= 0) {
-		failed = "the kernel does not take the BPF program";
+		failed = "the kernel refuses the BPF program";
 		r = b->program = load_program(b->map, said, sizeof(said));
 	}
 	if (r >= 0) {
-		failed = "no BPF program at tracepoint " TRACEPOINT;
+		failed = "cannot attach a BPF program to the tracepoint " TRACEPOINT;
 		r = b->link = attach(b->program);
 	}
 	if (r < 0) {

@@ -1,51 +1,37 @@
 /*
- * Whose a task was by the groups it ended in, for exits.c. The program tells of a task a moment
- * after its record was sent, so that a record may be there before; it is then waited for shortly.
- * Groups are numbers of version 2: those of version 1 count for themselves and may be the same.
+ * Maps an exited task to its job by its last control group, for exits.c. The BPF program reports a
+ * task just after its exit record was sent, so a record may arrive first; then we wait briefly.
+ * Group ids are those of version 2: ids of version 1 are a separate sequence and may be equal.
  */
 #include <sched.h>
 
 #include "sources/exits/exits_internal.h"
 
-/* Numbers of tasks are used again, but not so soon. */
-#define TOLD_NS 2000000000ull
+/* Thread ids are not reused within this time. */
+#define REPORT_NS 2000000000ull
 #define LOOKS 4
 
-static size_t home(const struct exits *e, uint64_t group)
-{
-	return (group * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (e->group_size - 1);
-}
-
-/* After a job came or went. */
+/* After a job was added or removed. */
 static void list_groups(struct exits *e)
 {
-	size_t size = 64;
-
-	while (size < e->slot_count * 4)
-		size *= 2;
-	free(e->groups);
-	e->groups = xcalloc(size, sizeof(*e->groups));
-	e->group_size = size;
+	hash_map_clear(&e->groups);
 	for (uint32_t i = 0; i < e->slot_count; i++)
-		for (unsigned k = 0; k < ARRAY_SIZE(e->slots[i].groups); k++) {
-			uint64_t group = e->slots[i].number ? e->slots[i].groups[k] : 0;
-
-			if (!group)
-				continue;
-			size_t at = home(e, group);
-			while (e->groups[at].group)
-				at = (at + 1) & (size - 1);
-			e->groups[at].group = group;
-			e->groups[at].slot = i;
-		}
+		for (unsigned k = 0; k < ARRAY_SIZE(e->slots[i].groups); k++)
+			if (e->slots[i].number && e->slots[i].groups[k])
+				hash_map_add(&e->groups, hash_number(e->slots[i].groups[k]), i);
 	e->groups_changed = false;
 }
 
 static uint32_t slot_of_group(const struct exits *e, uint64_t group)
 {
-	for (size_t at = home(e, group); e->groups[at].group; at = (at + 1) & (e->group_size - 1))
-		if (e->groups[at].group == group)
-			return e->groups[at].slot;
+	struct hash_slot *s = hash_map_first(&e->groups, hash_number(group));
+
+	for (; s; s = hash_map_next(&e->groups, s)) {
+		const uint64_t *own = e->slots[s->value].groups;
+
+		if (own[0] == group || own[1] == group)
+			return (uint32_t)s->value;
+	}
 	return SLOT_NONE;
 }
 
@@ -53,29 +39,29 @@ static void on_task(void *user, const struct bpf_task *task)
 {
 	struct exits *e = user;
 	int tid = (int)(uint32_t)task->id;
-	struct told *t = &e->told[(unsigned)tid & (TOLD_SIZE - 1)];
+	struct bpf_report *t = &e->reports[(unsigned)tid & (REPORTS_SIZE - 1)];
 
-	*t = (struct told){.tid = tid, .slot = SLOT_NONE, .time_ns = e->now_ns};
+	*t = (struct bpf_report){.tid = tid, .slot = SLOT_NONE, .time_ns = e->now_ns};
 	for (unsigned i = 0; i < BPF_LEVELS && task->groups[i] && t->slot == SLOT_NONE; i++)
 		t->slot = slot_of_group(e, task->groups[i]);
 }
 
-static const struct told *told_of(const struct exits *e, int tid)
+static const struct bpf_report *report_of(const struct exits *e, int tid)
 {
-	const struct told *t = &e->told[(unsigned)tid & (TOLD_SIZE - 1)];
+	const struct bpf_report *t = &e->reports[(unsigned)tid & (REPORTS_SIZE - 1)];
 
-	return t->tid == tid && e->now_ns - t->time_ns < TOLD_NS ? t : NULL;
+	return t->tid == tid && e->now_ns - t->time_ns < REPORT_NS ? t : NULL;
 }
 
-static bool all_told(const struct exits *e)
+static bool all_reported(const struct exits *e)
 {
 	for (size_t i = 0; i < e->record_count; i++)
-		if (!told_of(e, e->records[i].pid))
+		if (!report_of(e, e->records[i].pid))
 			return false;
 	return true;
 }
 
-void exits_hear(struct exits *e, bool behind)
+void exits_read_bpf(struct exits *e, bool behind)
 {
 	if (!e->bpf)
 		return;
@@ -85,10 +71,10 @@ void exits_hear(struct exits *e, bool behind)
 	}
 	if (e->groups_changed)
 		list_groups(e);
-	/* while records are behind, so are those they belong to: the ring keeps them best */
+	/* if there are more records, leave what belongs to them in the ring */
 	size_t most = behind ? 2 * e->record_count : SIZE_MAX;
 	(void)bpf_ring_take(&e->bpf->ring, most, on_task, e);
-	for (int i = 0; i < LOOKS && !behind && !all_told(e); i++) {
+	for (int i = 0; i < LOOKS && !behind && !all_reported(e); i++) {
 		(void)sched_yield();
 		(void)bpf_ring_take(&e->bpf->ring, most, on_task, e);
 	}
@@ -96,7 +82,7 @@ void exits_hear(struct exits *e, bool behind)
 
 uint32_t exits_bpf_match(struct exits *e, int tid)
 {
-	const struct told *t = e->bpf ? told_of(e, tid) : NULL;
+	const struct bpf_report *t = e->bpf ? report_of(e, tid) : NULL;
 
 	return t && t->slot != SLOT_NONE && e->slots[t->slot].number ? t->slot : SLOT_NONE;
 }

@@ -1,17 +1,18 @@
 /*
- * Living tasks beside the ended ones, none twice. The kernel answers for a thread until it is
- * reaped, also after its exit record was sent; so who is in the sums by then is taken out of the
- * living again. And whoever does not answer any more has sent its record before.
+ * Adds living tasks to the ended ones without counting any twice. The kernel answers for a thread
+ * until it is reaped, even after its exit record was sent; so tasks that are in the sums by then
+ * are excluded again. A thread that does not answer any more has sent its record before.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
+#include "core/files/fs.h"
 #include "core/clock.h"
 #include "sources/exits/exits_internal.h"
 
-/* A thread is reaped this soon after its record, but for the first of a process, which the table
- * knows of. */
+/* A thread is reaped within this time after its record, except the first of a process, which the
+ * table knows. */
 #define ENDED_NS 2000000000ull
 
 struct living_process {
@@ -24,7 +25,7 @@ struct exits_living {
 	struct taskstats_listener asker;
 	struct living_process *processes;
 	size_t process_count, process_cap;
-	struct task_exit *tasks; /* what they answered */
+	struct task_exit *tasks; /* the answers */
 	uint64_t *begins_ns;
 	size_t task_count, task_cap;
 };
@@ -61,18 +62,15 @@ void exits_living_close(struct exits_living *l)
 	free(l);
 }
 
-/* ---- who lives --------------------------------------------------------------------------------
- */
+/* ---- living tasks --------------------------------------------------------------------------- */
 
 static void list_processes(struct exits_living *l, uint32_t slot)
 {
-	const struct known_table *t = &l->exits->known;
+	const struct known *k;
 
 	l->process_count = 0;
-	for (size_t i = 0; i < t->size; i++) {
-		const struct known *k = &t->list[i];
-
-		if (!k->pid || k->slot != slot || k->ending || k->thread)
+	PROCESS_TABLE_EACH(&l->exits->known, k) {
+		if (k->slot != slot || k->ending || k->thread)
 			continue;
 		GROW(l->processes, l->process_count, l->process_cap);
 		l->processes[l->process_count++] = (struct living_process){k->pid, k->leader_ended};
@@ -99,19 +97,16 @@ static void ask_process(struct exits_living *l, const struct living_process *p)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
-	DIR *dir = opendir(path);
+	_cleanup_list_ DIR *dir = opendir(path);
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		int tid = (int)strtol(d->d_name, NULL, 10);
 
 		if (tid > 0 && !(tid == p->pid && p->leader_ended))
 			ask_task(l, tid);
 	}
-	if (dir)
-		closedir(dir);
 }
 
-/* ---- who ended meanwhile ----------------------------------------------------------------------
- */
+/* ---- tasks that ended meanwhile ------------------------------------------------------------- */
 
 static int by_tid(const void *a, const void *b)
 {
@@ -132,7 +127,7 @@ void exits_forget_ended(struct exits *e)
 	e->ended_count = left;
 }
 
-/* Is it in the sums? One that began after that is another of the same number. */
+/* Is it in the sums? A task that started later is another one with the same id. */
 static bool has_ended(const struct exits *e, int tid, uint64_t begin_ns)
 {
 	size_t low = 0, high = e->ended_count;
@@ -169,7 +164,7 @@ int exits_living_of(struct exits_living *l, uint64_t job_number, struct exit_sum
 	exits_sync(e);
 	*ret = e->slots[slot].sums;
 	exits_forget_ended(e);
-	if (e->ended_count) /* later ones of the same number come last */
+	if (e->ended_count) /* of equal ids the latest comes last */
 		qsort(e->ended, e->ended_count, sizeof(*e->ended), by_tid);
 	for (size_t i = 0; i < l->task_count; i++)
 		if (!has_ended(e, l->tasks[i].pid, l->begins_ns[i])) {

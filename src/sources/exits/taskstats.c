@@ -14,17 +14,18 @@
 #include <unistd.h>
 
 #include "core/files/fs.h"
+#include "sources/exits/netlink.h"
 #include "sources/source.h"
 
-/* A storm of 45,000 exits a second fits in this while we are busy. */
+/* Enough for a storm of 45,000 exits per second while we are busy. */
 #define BUFFER_BYTES (16u << 20)
 /* Messages that are received with one call, and the size of the largest: two structures and room
  * for what later versions add. */
 #define AT_ONCE 16
 #define MESSAGE_BYTES 4096
-/* Number of the first namespace of process ids, in the kernel's own headers. */
+/* Inode of the initial pid namespace, from the kernel's headers. */
 #define PID_INIT_INODE 0xEFFFFFFCu
-/* This version of the structure has fields moved; the ones before and after agree. */
+/* This version of the structure has fields at other offsets than all others. */
 #define VERSION_MOVED 15
 
 static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, uint16_t flags)
@@ -40,40 +41,20 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, uint1
 	return nlh;
 }
 
-static int send_request(int fd, const struct nlmsghdr *nlh)
-{
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-
-	if (sendto(fd, nlh, nlh->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
-		return -errno;
-	return 0;
-}
-
-static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from, int flags)
-{
-	socklen_t len = sizeof(*from);
-
-	return recvfrom(fd, buf, size, flags, (struct sockaddr *)from, &len);
-}
-
-/* Waits for the answer to a request: a message of the wanted type, or an acknowledgement. It is
- * there as a rule before we ask for it. */
+/* Waits for the answer to a request: a message or an acknowledgement. */
 static int await(int fd, char *buf, size_t size, const struct nlmsghdr **ret)
 {
-	struct sockaddr_nl from = {0};
 	struct pollfd p = {fd, POLLIN, 0};
 
 	for (;;) {
-		ssize_t n = receive(fd, buf, size, &from, MSG_DONTWAIT);
+		ssize_t n = netlink_receive(fd, buf, size);
 		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
 
-		if (n < 0 && errno != EAGAIN)
-			return -errno;
+		if (n < 0 && n != -EAGAIN)
+			return (int)n;
 		if (n < 0 && poll(&p, 1, 1000) <= 0)
 			return -ETIMEDOUT;
-		if (n < 0)
-			continue;
-		if (from.nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n))
+		if (n <= 0 || !mnl_nlmsg_ok(nlh, (int)n))
 			continue;
 		if (nlh->nlmsg_type == NLMSG_ERROR) {
 			if (mnl_nlmsg_get_payload_len(nlh) < sizeof(struct nlmsgerr))
@@ -104,7 +85,7 @@ static int resolve_family(int fd)
 
 	struct nlmsghdr *nlh = request(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0);
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME);
-	int r = send_request(fd, nlh);
+	int r = netlink_send(fd, nlh);
 	if (r < 0)
 		return r;
 	r = await(fd, buf, sizeof(buf), &answer);
@@ -127,30 +108,27 @@ static int register_cpus(int fd, int family)
 		cpus.buf[--cpus.len] = 0;
 	struct nlmsghdr *nlh = request(buf, (uint16_t)family, TASKSTATS_CMD_GET, NLM_F_ACK);
 	mnl_attr_put_strz(nlh, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus.buf);
-	r = send_request(fd, nlh);
+	r = netlink_send(fd, nlh);
 	if (r < 0)
 		return r;
-	/* exit records may come in before the acknowledgement: those are a success too */
+	/* an exit record that arrives before the acknowledgement means success too */
 	r = await(fd, buf, sizeof(buf), &answer);
 	return r > 0 ? 0 : r;
 }
 
 /* A socket that knows the family. */
-static int open_socket(struct taskstats_listener *t)
+static int open_socket(struct taskstats_listener *t, size_t buffer)
 {
-	struct sockaddr_nl addr = {.nl_family = AF_NETLINK};
-
-	*t = (struct taskstats_listener){.fd = -1};
-	t->fd = socket(PF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		return -errno;
+	*t = (struct taskstats_listener){.fd = netlink_open(SOCK_RAW, NETLINK_GENERIC, 0, buffer)};
+	if (t->fd < 0)
+		return t->fd;
 	t->family = resolve_family(t->fd);
 	return t->family < 0 ? t->family : 0;
 }
 
-/* ---- sockets from before the right was given up ---------------------------------------------- */
+/* ---- sockets opened with the capability ---------------------------------------------- */
 
-/* A job's ends and those of its processes are listened to at the same time. */
+/* The job and its processes may need one each at the same time. */
 #define EARLY_COUNT 2
 
 static struct {
@@ -160,25 +138,13 @@ static struct {
 	bool by_thread;
 } early;
 
-/* What came before is of no use. */
-static void empty(int fd)
-{
-	_Alignas(8) char buf[MESSAGE_BYTES];
-	struct sockaddr_nl from;
-
-	for (int tries = 0; tries < 100000; tries++)
-		if (receive(fd, buf, sizeof(buf), &from, MSG_DONTWAIT) < 0 && errno != ENOBUFS &&
-		    errno != EINTR)
-			return;
-}
-
 static bool take_early(struct taskstats_listener *t)
 {
 	for (size_t i = 0; i < early.count; i++)
 		if (!early.taken[i]) {
 			early.taken[i] = true;
 			*t = early.at[i];
-			empty(t->fd);
+			netlink_empty(t->fd);
 			return true;
 		}
 	return false;
@@ -215,13 +181,13 @@ static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 	if (!why)
 		return r;
 	if (early.count && (r == -EPERM || r == -EACCES))
-		strbuf_addstr(why, "needs CAP_NET_ADMIN all the time, and that of the program's "
-				   "file is given up at its beginning: run it as root");
+		strbuf_addstr(why, "needs CAP_NET_ADMIN all the time, but file capabilities are "
+				   "dropped at the start: run it as root");
 	else if (r == -EPERM || r == -EACCES)
 		strbuf_addstr(why, "needs CAP_NET_ADMIN (root)");
 	else if (r == -EINVAL)
-		strbuf_addstr(why, "the kernel gives exit records to the host's own pid and user "
-				   "namespace only, not inside a container");
+		strbuf_addstr(why, "the kernel sends exit records only to the host's own pid and "
+				   "user namespace, not to a container");
 	else if (r == -ENOENT)
 		strbuf_addstr(why, "the kernel has no taskstats");
 	else
@@ -231,17 +197,11 @@ static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 
 int taskstats_open_sized(struct taskstats_listener *t, size_t buffer, struct strbuf *why)
 {
-	int size = (int)(buffer / 2); /* the kernel doubles it */
-
 	if (take_early(t))
 		return 0;
-	int r = open_socket(t);
-
-	if (r == 0) {
-		if (setsockopt(t->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-			(void)setsockopt(t->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	int r = open_socket(t, buffer);
+	if (r == 0)
 		r = register_cpus(t->fd, t->family);
-	}
 	return explain(t, r, why);
 }
 
@@ -266,45 +226,20 @@ static void translate(const struct taskstats *s, struct task_exit *e)
 		.status = (int)s->ac_exitcode,
 		.last_of_group = s->version >= 12 && (s->ac_flag & AGROUP),
 		.forked_only = (s->ac_flag & AFORK) != 0,
-		.oncpu_ns = s->cpu_run_virtual_total,
-		.waiting_ns = s->cpu_delay_total,
-		.timeslices = s->cpu_count,
-		.utime_us = s->ac_utime,
-		.stime_us = s->ac_stime,
+#define TASK_SUM(member, field, unit, help) .member = s->field,
+#include "sources/exits/task_fields.def"
+#undef TASK_SUM
 		.elapsed_us = s->ac_etime,
-		.minflt = s->ac_minflt,
-		.majflt = s->ac_majflt,
-		.vol_ctxsw = s->nvcsw,
-		.invol_ctxsw = s->nivcsw,
 		.rss_peak_kib = s->hiwater_rss,
 		.vm_peak_kib = s->hiwater_vm,
-		.read_bytes = s->read_bytes,
-		.write_bytes = s->write_bytes,
-		.cancelled_write_bytes = s->cancelled_write_bytes,
-		.blkio_delay_ns = s->blkio_delay_total,
-		.blkio_count = s->blkio_count,
-		.swapin_count = s->swapin_count,
-		.swapin_delay_ns = s->swapin_delay_total,
-		.freepages_count = s->freepages_count,
-		.freepages_delay_ns = s->freepages_delay_total,
-		.read_char = s->read_char,
-		.write_char = s->write_char,
-		.read_syscalls = s->read_syscalls,
-		.write_syscalls = s->write_syscalls,
-		.coremem = s->coremem,
-		.virtmem = s->virtmem,
-		.cpu_real_ns = s->cpu_run_real_total,
-		.cpu_scaled_ns = s->cpu_scaled_run_real_total,
-		.utime_scaled_us = s->ac_utimescaled,
-		.stime_scaled_us = s->ac_stimescaled,
 		.begin_s = s->version >= 10 && s->ac_btime64 ? s->ac_btime64 : s->ac_btime,
 	};
 	memcpy(e->comm, s->ac_comm, sizeof(s->ac_comm));
 	e->comm[sizeof(e->comm) - 1] = 0;
 }
 
-/* What a message holds: the statistics of one task, and whether those of a whole process were with
- * them, which the last thread of several sends along. They say little themselves. */
+/* A message: the statistics of a task, and whether it also has those of the process, which the last
+ * of several threads adds. The latter are incomplete and not used. */
 struct content {
 	struct task_exit task;
 	bool found, threaded;
@@ -316,7 +251,7 @@ static int take_stats(const struct nlattr *attr, void *user)
 	size_t n = mnl_attr_get_payload_len(attr);
 	struct taskstats s;
 
-	/* 328: the end of version 8, the oldest with all that we read */
+	/* 328: the size of version 8, the oldest with all that we read */
 	if (mnl_attr_get_type(attr) != TASKSTATS_TYPE_STATS || n < 328)
 		return MNL_CB_OK;
 	memset(&s, 0, sizeof(s));
@@ -355,44 +290,36 @@ static bool take_message(const struct taskstats_listener *t, const struct nlmsgh
 	return true;
 }
 
+struct receiving {
+	const struct taskstats_listener *listener;
+	task_exit_handler handler;
+	void *user;
+};
+
+static void take_burst(void *user, const void *message, size_t n)
+{
+	const struct receiving *r = user;
+	const struct nlmsghdr *nlh = message;
+	struct task_exit e;
+	int left = (int)n;
+
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
+		if (take_message(r->listener, nlh, &e))
+			r->handler(r->user, &e);
+}
+
 int taskstats_receive(struct taskstats_listener *t, task_exit_handler handler, void *user,
 		      size_t max, uint64_t *lost)
 {
-	_Alignas(8) char buf[AT_ONCE][MESSAGE_BYTES];
-	struct mmsghdr messages[AT_ONCE];
-	struct sockaddr_nl from[AT_ONCE];
-	struct iovec parts[AT_ONCE];
-	struct task_exit e;
+	struct receiving receiving = {t, handler, user};
 	size_t count = 0;
 
 	while (count < max) {
-		for (unsigned i = 0; i < AT_ONCE; i++) {
-			parts[i] = (struct iovec){buf[i], sizeof(buf[i])};
-			messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
-							      .msg_namelen = sizeof(from[i]),
-							      .msg_iov = &parts[i],
-							      .msg_iovlen = 1};
-		}
-		int n = recvmmsg(t->fd, messages, AT_ONCE, MSG_DONTWAIT, NULL);
+		int n = netlink_receive_burst(t->fd, AT_ONCE, MESSAGE_BYTES, take_burst, &receiving,
+					      lost);
 
-		if (n < 0 && errno == ENOBUFS) {
-			++*lost;
-			continue;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return errno == EAGAIN ? (int)count : -errno;
-		for (int i = 0; i < n; i++) {
-			const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf[i];
-			int left = (int)messages[i].msg_len;
-
-			if (from[i].nl_pid != 0 || messages[i].msg_hdr.msg_flags & MSG_TRUNC)
-				continue;
-			for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
-				if (take_message(t, nlh, &e))
-					handler(user, &e);
-		}
+			return n == -EAGAIN ? (int)count : n;
 		count += (size_t)n;
 		if (n < AT_ONCE)
 			return (int)(count < max ? count : max - 1);
@@ -411,12 +338,12 @@ int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, voi
 	return r < 0 ? r : lost > 0;
 }
 
-/* ---- questions ------------------------------------------------------------------------------ */
+/* ---- living threads ------------------------------------------------------------------------- */
 
 int taskstats_ask_open(struct taskstats_listener *t, struct strbuf *why)
 {
 	struct task_exit own;
-	int r = open_socket(t);
+	int r = open_socket(t, 0);
 
 	if (r == 0)
 		r = taskstats_ask(t, (int)getpid(), &own);
@@ -431,7 +358,7 @@ int taskstats_ask(struct taskstats_listener *t, int tid, struct task_exit *ret)
 	struct nlmsghdr *nlh = request(buf, (uint16_t)t->family, TASKSTATS_CMD_GET, 0);
 	nlh->nlmsg_seq = ++t->sequence;
 	mnl_attr_put_u32(nlh, TASKSTATS_CMD_ATTR_PID, (uint32_t)tid);
-	int r = send_request(t->fd, nlh);
+	int r = netlink_send(t->fd, nlh);
 	if (r < 0)
 		return r;
 	do
@@ -475,18 +402,16 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	if (r == 0) {
 		taskstats_close(&t);
 		strbuf_addstr(&report->detail,
-			      "the kernel reports exact CPU and peaks of every exit");
+			      "the kernel reports exact CPU time and peak memory of every exit");
 		return 0;
 	}
-	strbuf_addf(&report->detail, "peaks and I/O of static programs are not known: %s", why.buf);
-	if (r == -EPERM || r == -EACCES)
-		report->remedy =
-			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
-	return r;
+	return strbuf_fail(&report->detail, r,
+			   "peak memory and I/O of static programs are unknown: %s", why.buf);
 }
 
 const struct source source_taskstats = {
 	.name = "taskstats",
-	.help = "the kernel's account of every task that ends",
+	.help = "the kernel's statistics of every task that ends",
 	.probe = probe,
+	.remedy = NETLINK_REMEDY,
 };

@@ -1,51 +1,43 @@
 /*
  * Ports of host channel adapters: InfiniBand, Omni-Path, RoCE and iWARP.
  *
- * What is surprising:
- * - Data counters of InfiniBand are in words of 4 octets. Those of Omni-Path (hfi1) are in flits of
- * 8 octets: the driver passes its flit counters through sysfs as they are, and Intel's own headers
- *   say 8 bytes. The bytes in hw_counters are bytes.
- * - Old hardware has 32-bit counters, and the error counters have 4, 8 or 16 bits everywhere. They
- *   do not wrap: they stop at their highest value until somebody clears them. A traffic counter at
- *   its end is absent, since it would show an idle port; an error counter at its end is a value and
- *   named in the fact "at_end".
- * - Counters may be cleared at any time (perfquery -R): they go on from where they were.
+ * - Data counters of InfiniBand count words of 4 octets. Those of Omni-Path (hfi1) count flits of 8
+ *   octets: the driver exports its flit counters unchanged, and Intel's headers say 8 bytes. The
+ *   bytes in hw_counters are bytes.
+ * - Old hardware has 32-bit counters, and all error counters have 4, 8 or 16 bits. They do not
+ * wrap: they stop at their maximum until somebody clears them. A traffic counter at its maximum is
+ *   absent, since it would show an idle port; an error counter at its maximum is a value, and the
+ *   metadata "at_end" names it.
+ * - Counters may be cleared at any time (perfquery -R): the samples continue from where they were.
  * - i40iw, irdma and others have no performance agent: their files in counters/ say "N/A (no PMA)".
- * - A read is a command to the adapter's firmware, which answers within some 50 us, or after a
- * minute when it is ill: a slow source.
+ * - A read is a command to the adapter's firmware, which takes about 50 us, or a minute when the
+ *   firmware is in trouble: a slow source.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "sources/columns.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
 #define CLASS "/sys/class/infiniband"
 #define FILES_MAX 4
 #define PORTS_MAX 256
-/* Adapters that come later are looked for so often. */
-#define LOOK_NS 30000000000ull
 
-enum {
 #define F(...) __VA_ARGS__
-#define PORT_COUNTER(symbol, ...) symbol,
-#include "sources/fabric/infiniband.def"
-#undef PORT_COUNTER
-	COUNTERS
-};
-
-static const struct sample_metric metrics_of_ports[COUNTERS] = {
-#define PORT_COUNTER(symbol, name, unit, bits, files, help) \
-	[symbol] = {name, UNIT_##unit, KIND_COUNTER, AGG_SUM, 0, help},
+static const struct sample_metric columns[] = {
+#define PORT_COUNTER(name, unit, bits, files, help) COLUMN(name, unit, COUNTER, 0, help),
 #include "sources/fabric/infiniband.def"
 #undef PORT_COUNTER
 };
+#define COUNTERS ARRAY_SIZE(columns)
+#define XMIT_DATA 0 /* the first of the list */
 
 static const struct port_counter {
 	unsigned bits;
 	const char *files[FILES_MAX];
 } counters[COUNTERS] = {
-#define PORT_COUNTER(symbol, name, unit, bits, files, help) [symbol] = {bits, {files}},
+#define PORT_COUNTER(name, unit, bits, files, help) {bits, {files}},
 #include "sources/fabric/infiniband.def"
 #undef PORT_COUNTER
 #undef F
@@ -70,18 +62,16 @@ struct ports {
 	const char *root;
 	struct port *list;
 	size_t count, cap;
-	/* of the active ports: sums of what was added, so that a port that goes down takes nothing
-	 * away */
+	/* of the active ports: sums of increments, so that a port that goes down does not reduce
+	 * them */
 	uint64_t total[COUNTERS];
 	bool totalled[COUNTERS];
-	bool incomplete[COUNTERS]; /* an active port did not tell it in this reading */
+	bool incomplete[COUNTERS]; /* an active port has no value in this reading */
 	bool started;
-	uint64_t looked_ns; /* when adapters were looked for */
+	uint64_t looked_ns; /* when we last looked for adapters */
 };
 
-/* ---- finding ports and their counters
- * ------------------------------------------------------------
- */
+/* ---- finding ports and their counters ---- */
 
 /* Opens one place of a counter: "dir/file", "*dir/file" in units of the link, "dir/a+dir/b". The
  * number in *ret. */
@@ -103,8 +93,8 @@ static int try_place(const struct port *p, const char *place, uint64_t unit, str
 	return r;
 }
 
-/* The first place with a number; where both counters_ext and counters have one, the larger: the
- * narrow one may have stopped, the wide one may not be fed. */
+/* The first place with a number. Where both counters_ext and counters have one, the larger: the
+ * narrow one may have stopped, the wide one may be unused. */
 static void find_counter(struct port *p, unsigned m, uint64_t unit)
 {
 	struct counter *c = &p->counters[m], other;
@@ -129,7 +119,7 @@ static void find_counter(struct port *p, unsigned m, uint64_t unit)
 	sysfile_close(&other.more);
 }
 
-/* Omni-Path by its driver's name: nothing else in the tree says so. */
+/* Omni-Path is recognised by the name of its driver: nothing else in the tree tells. */
 static uint64_t data_unit(const char *device)
 {
 	return str_prefix(device, "hfi1") ? 8 : 4;
@@ -160,14 +150,14 @@ static bool is_known(const struct ports *s, const char *device, const char *numb
 /* Adds the ports that are not in the list yet. */
 static int find_ports(struct ports *s)
 {
-	_cleanup_syslist_ struct syslist devices = {0};
-	int r = syslist_read(&devices, "", "%s" CLASS, s->root);
+	_cleanup_name_list_ struct name_list devices = {0};
+	int r = name_list_read(&devices, "", "%s" CLASS, s->root);
 
 	for (size_t i = 0; r == 0 && i < devices.count; i++) {
-		_cleanup_syslist_ struct syslist numbers = {0};
+		_cleanup_name_list_ struct name_list numbers = {0};
 		const char *device = devices.names[i];
 
-		(void)syslist_read(&numbers, "", "%s" CLASS "/%s/ports", s->root, device);
+		(void)name_list_read(&numbers, "", "%s" CLASS "/%s/ports", s->root, device);
 		for (size_t k = 0; k < numbers.count && s->count < PORTS_MAX; k++)
 			if (!is_known(s, device, numbers.names[k]))
 				add_port(s, device, numbers.names[k]);
@@ -175,8 +165,10 @@ static int find_ports(struct ports *s)
 	return s->count ? 0 : r < 0 ? r : -ENOENT;
 }
 
-static void release(struct ports *s)
+static void close_ports(void *state)
 {
+	struct ports *s = state;
+
 	for (size_t i = 0; i < s->count; i++) {
 		struct port *p = &s->list[i];
 
@@ -190,7 +182,7 @@ static void release(struct ports *s)
 		free(p->dir);
 	}
 	free(s->list);
-	*s = (struct ports){0};
+	free(s);
 }
 
 /* "4: ACTIVE" */
@@ -201,29 +193,10 @@ static bool is_active(struct port *p)
 	return sysfile_text(&p->state, text, sizeof(text)) > 0 && text[0] == '4' && text[1] == ':';
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	struct ports s = {.root = ctx->root};
-	int r = find_ports(&s);
+/* ---- sampling ---- */
 
-	if (r == -ENOENT)
-		strbuf_addf(&report->detail, "no host channel adapter in %s" CLASS, ctx->root);
-	else if (r < 0)
-		strbuf_addf(&report->detail, "cannot list '%s" CLASS "': %s", ctx->root,
-			    strerror(-r));
-	for (size_t i = 0; i < s.count; i++)
-		strbuf_addf(&report->detail, "%s%s %s", i ? ", " : "", s.list[i].name,
-			    is_active(&s.list[i]) ? "active" : "down");
-	release(&s);
-	return r;
-}
-
-/* ---- sampling
- * ------------------------------------------------------------------------------------
- */
-
-static void tell_port(const struct ports *s, const struct port *p, struct sample_set *set,
-		      uint32_t e)
+static void describe_port(const struct ports *s, const struct port *p, struct sample_set *set,
+			  uint32_t e)
 {
 	sys_fact(set, e, "state", "%s/state", p->dir);
 	sys_fact(set, e, "phys_state", "%s/phys_state", p->dir);
@@ -233,12 +206,12 @@ static void tell_port(const struct ports *s, const struct port *p, struct sample
 	sys_fact(set, e, "board", "%s" CLASS "/%s/board_id", s->root, p->device);
 	sys_fact(set, e, "firmware", "%s" CLASS "/%s/fw_ver", s->root, p->device);
 	if (p->counters[XMIT_DATA].unit > 1)
-		sample_fact(set, e, "counts_in",
-			    p->counters[XMIT_DATA].unit == 8 ? "flits of 8 bytes"
-							     : "words of 4 bytes");
+		sample_set_metadata(set, e, "counts_in",
+				    p->counters[XMIT_DATA].unit == 8 ? "flits of 8 bytes"
+								     : "words of 4 bytes");
 }
 
-/* Finds what the ports from this one on count. */
+/* Finds the counters of the ports from this one on. */
 static void find_counters(struct ports *s, size_t from)
 {
 	for (size_t i = from; i < s->count; i++)
@@ -255,9 +228,11 @@ static int open_ports(const struct source_context *ctx, struct sample_set *set, 
 	s->root = ctx->root;
 	int r = find_ports(s);
 	if (r < 0) {
-		strbuf_addf(why, "no host channel adapter in %s" CLASS, ctx->root);
-		release(s);
-		free(s);
+		if (r == -ENOENT)
+			strbuf_addf(why, "no host channel adapter in %s" CLASS, ctx->root);
+		else
+			strbuf_addf(why, "cannot list '%s" CLASS "': %s", ctx->root, strerror(-r));
+		close_ports(s);
 		return r;
 	}
 	find_counters(s, 0);
@@ -292,7 +267,7 @@ static int read_counter(struct counter *c, unsigned m, uint64_t *ret, bool *at_e
 	return 0;
 }
 
-/* What a port added since the reading before, or all that it has when this is the first. */
+/* Adds what a port counted since the last reading, or all of it at the first reading. */
 static void add_to_total(struct ports *s, struct port *p, unsigned m, uint64_t value)
 {
 	if (p->active) {
@@ -313,7 +288,7 @@ static void read_port(struct ports *s, struct port *p, struct sample_set *set)
 	bool active = is_active(p);
 
 	if (!p->known || active != p->active)
-		tell_port(s, p, set, e);
+		describe_port(s, p, set, e);
 	p->active = active;
 	p->known = true;
 	sample_row(set, e);
@@ -326,21 +301,21 @@ static void read_port(struct ports *s, struct port *p, struct sample_set *set)
 			continue;
 		int r = read_counter(c, m, &value, &end);
 		if (end)
-			strbuf_addf(&at_end, "%s%s", at_end.len ? " " : "",
-				    metrics_of_ports[m].name);
+			strbuf_addf(&at_end, "%s%s", at_end.len ? " " : "", columns[m].name);
 		if (r == -EOVERFLOW)
-			sample_absent(set, m,
-				      "the 32-bit counter of %s has reached its end; perfquery -R "
-				      "clears it",
-				      p->name);
-		/* a total without one of its parts would seem to stand still */
+			sample_absent(
+				set, m,
+				"the 32-bit counter of %s has reached its maximum; clear it with "
+				"perfquery -R",
+				p->name);
+		/* a total without one of its parts would seem to stall */
 		s->incomplete[m] |= r < 0 && active && (p->seen[m] || r == -EOVERFLOW);
 		if (r < 0)
 			continue;
 		sys_put(set, m, value);
 		add_to_total(s, p, m, value);
 	}
-	sample_fact(set, e, "at_end", at_end.len ? at_end.buf : NULL);
+	sample_set_metadata(set, e, "at_end", at_end.len ? at_end.buf : NULL);
 }
 
 static int read_ports(void *state, struct sample_set *set)
@@ -348,14 +323,11 @@ static int read_ports(void *state, struct sample_set *set)
 	struct ports *s = state;
 	bool any = false;
 
-	if (!s->looked_ns)
-		s->looked_ns = set->time_ns;
-	if (set->time_ns - s->looked_ns >= LOOK_NS) {
+	if (sys_look_again(&s->looked_ns, set->time_ns)) {
 		size_t before = s->count;
 
 		(void)find_ports(s);
 		find_counters(s, before);
-		s->looked_ns = set->time_ns;
 	}
 	memset(s->incomplete, 0, sizeof(s->incomplete));
 	for (size_t i = 0; i < s->count; i++)
@@ -373,17 +345,20 @@ static int read_ports(void *state, struct sample_set *set)
 	return 0;
 }
 
-static void close_ports(void *state)
+static void describe(void *state, struct strbuf *out)
 {
-	release(state);
-	free(state);
+	const struct ports *s = state;
+
+	for (size_t i = 0; i < s->count; i++)
+		strbuf_addf(out, "%s%s %s", i ? ", " : "", s->list[i].name,
+			    is_active(&s->list[i]) ? "active" : "down");
 }
 
 const struct source source_infiniband = {
 	.name = "infiniband",
 	.help = "traffic and errors of InfiniBand, Omni-Path and RoCE ports",
-	.probe = probe,
-	.metrics = metrics_of_ports,
+	.describe = describe,
+	.metrics = columns,
 	.metric_count = COUNTERS,
 	.every = 1,
 	.slow = true,

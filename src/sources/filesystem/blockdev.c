@@ -1,4 +1,4 @@
-/* Block devices and those below them; see blockdev.h. */
+/* Kinds of block devices; see blockdev.h. */
 #include "sources/filesystem/blockdev.h"
 
 #include <dirent.h>
@@ -14,10 +14,10 @@
 #include "sources/sysfile.h"
 
 #define DEVICES_MAX 8192
-/* Whether the kernel counts is looked at again after so many questions: a limit may be set. */
+/* After as many calls it is checked again what the kernel counts: a limit may have been set. */
 #define ASK_AGAIN 256
-/* Devices that a probe names. */
-#define TOLD_MAX 16
+/* Devices that a probe lists. */
+#define LISTED_MAX 16
 
 bool block_named(const char *name, const char *prefix)
 {
@@ -42,12 +42,10 @@ bool block_has_slaves(const char *dir)
 {
 	_cleanup_free_ char *path = xasprintf("%s/slaves", dir);
 	bool found = false;
-	DIR *slaves = opendir(path);
+	_cleanup_list_ DIR *slaves = opendir(path);
 
 	for (const struct dirent *e; slaves && !found && (e = readdir(slaves));)
 		found = e->d_name[0] != '.';
-	if (slaves)
-		closedir(slaves);
 	return found;
 }
 
@@ -68,10 +66,9 @@ bool block_nvme_head(const char *name, char *ret, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/* ---- by number ----------------------------------------------------------------------------------
- */
+/* ---- by number ---- */
 
-/* Where /sys does not say (a device that is gone already), by the numbers that are fixed. */
+/* For devices that are gone from /sys: by the fixed numbers. */
 static const char *name_of_major(uint32_t major)
 {
 	return major == 1 ? "ram" : major == 7 ? "loop" : major == 9 ? "md" : "disk";
@@ -84,8 +81,8 @@ static const char *why_left_out(const char *dir, const char *name)
 	if (of_memory(name))
 		return "in memory";
 	if (block_named(name, "loop"))
-		return "counted where its file is";
-	/* multipath that passes on whole requests: the groups' account ends with it */
+		return "counted on the disk of its file";
+	/* request-based multipath: cgroups are counted here, not below */
 	if (block_named(name, "dm-") && access(requests, F_OK) == 0)
 		return NULL;
 	return block_stacked_by_name(name) || block_has_slaves(dir) ? "counted by devices below it"
@@ -126,7 +123,7 @@ const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint3
 	return find(b, major, minor);
 }
 
-/* A line of the text is of this device: "8:0 Read 1". */
+/* Does the text have a line of this device: "8:0 Read 1"? */
 static bool has_line(const char *text, const char *device)
 {
 	size_t n = strlen(device);
@@ -137,8 +134,8 @@ static bool has_line(const char *text, const char *device)
 	return false;
 }
 
-/* The device that a name of /sys/block is; NULL for drives without a disk in them, and for paths of
- * a disk that has a name of its own. */
+/* The device of a name in /sys/block; NULL for drives without a medium, and for paths of a disk
+ * with its own name. */
 static struct blockdev *disk_named(struct blockdevs *b, const char *name, struct strbuf *ret_number)
 {
 	_cleanup_free_ char *number = read_once("%s/sys/block/%s/dev", b->root, name);
@@ -155,16 +152,16 @@ static struct blockdev *disk_named(struct blockdevs *b, const char *name, struct
 	return find(b, major, minor);
 }
 
-/* Marks the disks that the account of the root group has no line of. */
+/* Marks the disks that have no line in the file of the root cgroup. */
 static void look_at_disks(struct blockdevs *b, const char *account)
 {
 	_cleanup_strbuf_ struct strbuf number = STRBUF_INIT;
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 
-	/* only the real root has this file: that of a container has no line of an idle disk */
+	/* only the real root has this file; the root of a container lacks lines of idle disks */
 	if (sys_readable("%s/sys/fs/cgroup/blkio/release_agent", b->root) < 0)
 		return;
-	(void)syslist_read(&l, "", "%s/sys/block", b->root);
+	(void)name_list_read(&l, "", "%s/sys/block", b->root);
 	for (size_t i = 0; i < l.count; i++) {
 		struct blockdev *d = disk_named(b, l.names[i], &number);
 
@@ -193,7 +190,7 @@ bool blockdevs_uncounted(struct blockdevs *b)
 		if (b->counted)
 			look_at_disks(b, text);
 	}
-	/* what cannot be seen is not said */
+	/* unknown when nothing can be read */
 	b->counted |= !read;
 	return !b->counted;
 }
@@ -201,23 +198,23 @@ bool blockdevs_uncounted(struct blockdevs *b)
 void blockdevs_tell(const char *root, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf number = STRBUF_INIT;
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 	struct blockdevs b = {.root = root};
-	size_t told = 0;
+	size_t listed = 0;
 
 	if (blockdevs_uncounted(&b))
 		strbuf_addstr(out, "; " CGROUP_IO_UNCOUNTED);
-	(void)syslist_read(&l, "", "%s/sys/block", root);
+	(void)name_list_read(&l, "", "%s/sys/block", root);
 	for (size_t i = 0; i < l.count; i++) {
 		const struct blockdev *d = disk_named(&b, l.names[i], &number);
 		const char *why = !d ? NULL : d->uncounted ? BLOCK_UNCOUNTED : d->left_out;
 
-		if (why && told++ < TOLD_MAX)
-			strbuf_addf(out, "%s%s (%s)", told == 1 ? "; I/O leaves out " : ", ",
+		if (why && listed++ < LISTED_MAX)
+			strbuf_addf(out, "%s%s (%s)", listed == 1 ? "; I/O leaves out " : ", ",
 				    l.names[i], why);
 	}
-	if (told > TOLD_MAX)
-		strbuf_addf(out, " and %zu more", told - TOLD_MAX);
+	if (listed > LISTED_MAX)
+		strbuf_addf(out, " and %zu more", listed - LISTED_MAX);
 	blockdevs_release(&b);
 }
 

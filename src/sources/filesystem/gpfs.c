@@ -1,14 +1,13 @@
 /*
- * Mounted GPFS file systems, as mmpmon tells them: one line a file system, words in pairs of key
- * and value. There is no file to read, so a command runs at each reading, in a thread of its own.
- * mmpmon answers root only.
+ * Mounted GPFS filesystems, from mmpmon: one line per filesystem, with pairs of key and value.
+ * There is no file to read, so a command runs at each reading, in its own thread. mmpmon serves
+ * root only.
  */
 #include "sources/filesystem/gpfs.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "core/system/procparse.h"
 #include "core/system/spawn.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
@@ -18,18 +17,7 @@
 #define OUTPUT_MAX ((size_t)256 << 10)
 #define FILESYSTEMS_MAX 256
 
-static const struct sample_metric metrics_of_gpfs[GPFS_COUNTS] = {
-	[GPFS_BYTES_READ] = {"read_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0, "bytes read"},
-	[GPFS_BYTES_WRITTEN] = {"write_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-				"bytes written"},
-	[GPFS_OPENS] = {"open", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "files opened"},
-	[GPFS_CLOSES] = {"close", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "files closed"},
-	[GPFS_READS] = {"reads", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "calls that read"},
-	[GPFS_WRITES] = {"writes", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "calls that wrote"},
-	[GPFS_READDIRS] = {"readdir", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "directories read"},
-	[GPFS_INODE_UPDATES] = {"inode_updates", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-				"inodes written"},
-};
+static const struct sample_metric columns[GPFS_COUNTS] = {METRICS_OF_GPFS(METRIC_COLUMN)};
 
 struct filesystem {
 	char *name; /* "cluster:filesystem" */
@@ -44,115 +32,77 @@ struct gpfs {
 	size_t count;
 };
 
-/* ---- parsing
- * -------------------------------------------------------------------------------------
- */
+/* ---- parsing ---- */
 
-/* The next word of a line; false at its end. */
-static bool next_word(const char **p, const char *end, const char **word, size_t *size)
+static void copy_word(char *to, size_t room, const struct words *word)
 {
-	while (*p < end && (**p == ' ' || **p == '\t' || **p == '\r'))
-		(*p)++;
-	*word = *p;
-	while (*p < end && **p != ' ' && **p != '\t' && **p != '\r')
-		(*p)++;
-	*size = (size_t)(*p - *word);
-	return *size > 0;
-}
+	size_t size = (size_t)(word->end - word->p);
 
-static bool word_number(const char *word, size_t size, uint64_t *ret)
-{
-	char copy[24];
-
-	if (size >= sizeof(copy))
-		return false;
-	memcpy(copy, word, size);
-	copy[size] = 0;
-	return parse_u64(copy, ret) == 0;
-}
-
-static void copy_word(char *to, size_t room, const char *word, size_t size)
-{
 	size = size < room - 1 ? size : room - 1;
-	memcpy(to, word, size);
+	memcpy(to, word->p, size);
 	to[size] = 0;
 	sys_clean(to);
 }
 
-static void take_pair(struct gpfs_stat *st, const char *key, size_t key_size, const char *value,
-		      size_t size)
+static void take_pair(struct gpfs_stat *st, const struct words *key, struct words *value)
 {
-	static const char *const keys[GPFS_COUNTS] = {"_br_",  "_bw_", "_oc_",  "_cc_",
-						      "_rdc_", "_wc_", "_dir_", "_iu_"};
+#define KEY(symbol, column, key) [symbol] = (key),
+	static const char *const keys[GPFS_COUNTS] = {METRICS_OF_GPFS(KEY)};
+	uint64_t number;
 
-	if (proc_name_is(key, key_size, "_cl_"))
-		copy_word(st->cluster, sizeof(st->cluster), value, size);
-	else if (proc_name_is(key, key_size, "_fs_"))
-		copy_word(st->filesystem, sizeof(st->filesystem), value, size);
-	else if (proc_name_is(key, key_size, "_d_"))
-		copy_word(st->disks, sizeof(st->disks), value, size);
-	else if (proc_name_is(key, key_size, "_rc_") && !word_number(value, size, &st->rc))
-		st->rc = UINT64_MAX;
+	if (word_is(key, "_cl_"))
+		copy_word(st->cluster, sizeof(st->cluster), value);
+	else if (word_is(key, "_fs_"))
+		copy_word(st->filesystem, sizeof(st->filesystem), value);
+	else if (word_is(key, "_d_"))
+		copy_word(st->disks, sizeof(st->disks), value);
+	if (!number_next(value, &number))
+		return;
+	if (word_is(key, "_rc_"))
+		st->rc = number;
 	for (unsigned i = 0; i < GPFS_COUNTS; i++)
-		if (proc_name_is(key, key_size, keys[i]) &&
-		    word_number(value, size, &st->counts[i]))
+		if (word_is(key, keys[i])) {
+			st->counts[i] = number;
 			st->present |= 1u << i;
-}
-
-static bool parse_line(const char *p, const char *end, struct gpfs_stat *ret)
-{
-	const char *key, *value;
-	size_t key_size, size;
-
-	if (!next_word(&p, end, &key, &key_size) || !proc_name_is(key, key_size, "_fs_io_s_"))
-		return false;
-	*ret = (struct gpfs_stat){.rc = UINT64_MAX};
-	while (next_word(&p, end, &key, &key_size) && next_word(&p, end, &value, &size))
-		take_pair(ret, key, key_size, value, size);
-	return true;
+		}
 }
 
 bool gpfs_next_stat(const char **p, const char *end, struct gpfs_stat *ret)
 {
-	while (*p < end) {
-		const char *line = *p, *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = newline ? newline : end;
+	struct words line, key, value;
 
-		*p = newline ? newline + 1 : end;
-		if (parse_line(line, stop, ret))
-			return true;
+	while (sys_line(p, end, &line)) {
+		if (line.end > line.p && line.end[-1] == '\r')
+			line.end--;
+		if (!word_next(&line, &key) || !word_is(&key, "_fs_io_s_"))
+			continue;
+		*ret = (struct gpfs_stat){.rc = UINT64_MAX};
+		while (word_next(&line, &key) && word_next(&line, &value))
+			take_pair(ret, &key, &value);
+		return true;
 	}
 	return false;
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
-/* The program, or why it cannot be run. What lies in a recorded tree is data: it runs only when
- * that was asked for. */
+/* The program, or why it cannot be run. A recorded tree is data: its program runs only on request.
+ */
 static int find_program(const struct source_context *ctx, char **ret, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s" MMPMON, ctx->root);
 	bool run = ctx->option && !strcmp(ctx->option, "run");
 
-	if (access(path, F_OK) < 0) {
-		strbuf_addf(why, "no GPFS here: there is no '%s'", path);
-		return -ENOENT;
-	}
-	if (access(path, X_OK) < 0) {
-		strbuf_addf(why, "cannot run '%s': %s", path, strerror(errno));
-		return -EACCES;
-	}
-	if (*ctx->root && !run) {
-		strbuf_addf(why, "'%s' is a part of a recorded tree and not run; gpfs=run does",
-			    path);
-		return -EPERM;
-	}
-	if (!*ctx->root && !run && geteuid() != 0) {
-		strbuf_addf(why, "'%s' answers root only", path);
-		return -EPERM;
-	}
+	if (access(path, F_OK) < 0)
+		return strbuf_fail(why, -ENOENT, "no GPFS here: '%s' does not exist", path);
+	if (access(path, X_OK) < 0)
+		return strbuf_fail(why, -EACCES, "cannot run '%s': %s", path, strerror(errno));
+	if (*ctx->root && !run)
+		return strbuf_fail(
+			why, -EPERM,
+			"'%s' belongs to a recorded tree and is not run; gpfs=run runs it", path);
+	if (!*ctx->root && !run && geteuid() != 0)
+		return strbuf_fail(why, -EPERM, "'%s' serves root only", path);
 	*ret = xstrdup(path);
 	return 0;
 }
@@ -163,7 +113,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	int r = find_program(ctx, &program, &report->detail);
 
 	if (r == 0)
-		strbuf_addf(&report->detail, "asked by '%s -p'", program);
+		strbuf_addf(&report->detail, "measured by '%s -p'", program);
 	else if (r == -EACCES || (r == -EPERM && !*ctx->root))
 		report->remedy = "sudo plimsoll monitor";
 	return r;
@@ -205,9 +155,9 @@ static void put_stat(struct gpfs *s, const struct gpfs_stat *st, struct sample_s
 		return;
 	f->here = true;
 	uint32_t e = sample_entity(set, ENTITY_FILESYSTEM, name);
-	sample_fact(set, e, "filesystem", st->filesystem);
-	sample_fact(set, e, "cluster", *st->cluster ? st->cluster : NULL);
-	sample_fact(set, e, "disks", *st->disks ? st->disks : NULL);
+	sample_set_metadata(set, e, "filesystem", st->filesystem);
+	sample_set_metadata(set, e, "cluster", *st->cluster ? st->cluster : NULL);
+	sample_set_metadata(set, e, "disks", *st->disks ? st->disks : NULL);
 	sample_row(set, e);
 	for (unsigned i = 0; i < GPFS_COUNTS; i++)
 		if (st->present >> i & 1)
@@ -235,7 +185,7 @@ static int read_gpfs(void *state, struct sample_set *set)
 			put_stat(s, &st, set);
 	if (set->row_count)
 		return 0;
-	sample_absent(set, SAMPLE_METRICS_MAX, "'%s' tells of no mounted file system", s->program);
+	sample_absent(set, SAMPLE_METRICS_MAX, "'%s' reports no mounted filesystem", s->program);
 	return -ENODATA;
 }
 
@@ -253,7 +203,7 @@ const struct source source_gpfs = {
 	.name = "gpfs",
 	.help = "GPFS client traffic of each filesystem",
 	.probe = probe,
-	.metrics = metrics_of_gpfs,
+	.metrics = columns,
 	.metric_count = GPFS_COUNTS,
 	.every = 2,
 	.slow = true,

@@ -1,8 +1,8 @@
 /*
- * Mounted Lustre file systems, as their clients count: llite is what programs asked for, osc and
- * mdc what went to servers; a file system has one osc for each storage target, which are added up.
- * The files are in /proc/fs/lustre, or in debugfs for newer clients, where only root may look
- * unless the site mounts it otherwise. Counters can be cleared: they go on from where they were.
+ * Mounted Lustre filesystems, as the client counts: llite is what programs asked for, osc and mdc
+ * what went to servers. A filesystem has one osc per storage target, which are added up. The files
+ * are in /proc/fs/lustre, or in debugfs for newer clients, where only root may look unless the site
+ * mounts it otherwise. Counters can be cleared: samples continue from where they were.
  */
 #include "sources/filesystem/lustre.h"
 
@@ -11,31 +11,23 @@
 #include <unistd.h>
 
 #include "core/system/procparse.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
 #define STATS_MAX ((size_t)256 << 10)
 #define MOUNTS_MAX 64
-#define TARGETS_MAX 4096 /* of one file system */
-/* Targets that a file system gets later are looked for so often. */
-#define LOOK_NS 30000000000ull
+#define TARGETS_MAX 4096 /* of one filesystem */
 
 enum part_of { LLITE, OSC, MDC, PARTS };
 enum { OLD, NEW };
 
-enum {
-#define LUSTRE_STAT(symbol, ...) symbol,
-#include "sources/filesystem/lustre.def"
-#undef LUSTRE_STAT
-	STATS
-};
-
-static const struct sample_metric metrics_of_lustre[STATS] = {
-#define LUSTRE_STAT(symbol, name, of, line, part, unit, since, help) \
-	[symbol] = {name, UNIT_##unit, KIND_COUNTER, AGG_SUM, 0, help},
+static const struct sample_metric columns[] = {
+#define LUSTRE_STAT(name, of, line, part, unit, since, help) COLUMN(name, unit, COUNTER, 0, help),
 #include "sources/filesystem/lustre.def"
 #undef LUSTRE_STAT
 };
+#define STATS ARRAY_SIZE(columns)
 
 enum column { samples, sum };
 static const struct stat_row {
@@ -44,15 +36,14 @@ static const struct stat_row {
 	enum column part;
 	int since;
 } stat_rows[STATS] = {
-#define LUSTRE_STAT(symbol, name, of, line, part, unit, since, help) \
-	[symbol] = {of, line, part, since},
+#define LUSTRE_STAT(name, of, line, part, unit, since, help) {of, line, part, since},
 #include "sources/filesystem/lustre.def"
 #undef LUSTRE_STAT
 };
 
 static const char *const part_names[PARTS] = {"llite", "osc", "mdc"};
 
-/* One file of stats; its own counters, so that one that is cleared or new does no harm. */
+/* One stats file with its own counters, so that a cleared or new file does no harm. */
 struct stats_file {
 	char *name; /* directory of the target */
 	struct sysfile file;
@@ -66,93 +57,57 @@ struct mount {
 	char *fsname, *id;
 	struct stats_file *files[PARTS];
 	size_t counts[PARTS];
-	bool here; /* while looking who is gone */
+	bool here; /* is still mounted */
 };
 
 struct lustre {
 	const char *root, *base; /* base is the directory that has llite, osc, mdc */
-	const char *prefix;      /* the option: only mounts whose names begin so; NULL: all */
+	const char *prefix;      /* the option: only mounts with this prefix; NULL: all */
 	struct mount mounts[MOUNTS_MAX];
 	size_t count;
 	struct strbuf text;
-	uint64_t looked_ns; /* when targets were looked for */
+	uint64_t looked_ns; /* when we last looked for targets */
 };
 
-/* ---- parsing
- * -------------------------------------------------------------------------------------
- */
+/* ---- parsing ---- */
 
-/* Digits that fit and end at a blank or the end of the line. */
-static bool take_number(const char **p, const char *end, uint64_t *ret)
+static bool parse_stat(struct words line, struct lustre_stat *ret)
 {
-	const char *q = *p;
-	uint64_t v = 0;
-
-	while (q < end && (*q == ' ' || *q == '\t'))
-		q++;
-	const char *first = q;
-	for (; q < end && *q >= '0' && *q <= '9'; q++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*q - '0'), &v))
-			return false;
-	if (q == first || (q < end && *q != ' ' && *q != '\t' && *q != '\r'))
-		return false;
-	*p = q;
-	*ret = v;
-	return true;
-}
-
-static bool parse_stat(const char *p, const char *end, struct lustre_stat *ret)
-{
-	static const char word[] = "samples";
+	struct words word;
 	uint64_t ignored;
 
-	*ret = (struct lustre_stat){.name = p};
-	while (p < end && *p != ' ' && *p != '\t')
-		p++;
-	ret->name_size = (size_t)(p - ret->name);
-	if (!ret->name_size || !take_number(&p, end, &ret->samples))
+	*ret = (struct lustre_stat){.name = line.p};
+	if (!word_next(&line, &word) || word.p != ret->name || !number_next(&line, &ret->samples))
 		return false;
-	while (p < end && *p == ' ')
-		p++;
-	if ((size_t)(end - p) < strlen(word) || memcmp(p, word, strlen(word)) != 0)
+	ret->name_size = (size_t)(word.end - word.p);
+	if (!word_next(&line, &word) || !word_begins(&word, "samples"))
 		return false;
-	p += strlen(word);
-	while (p < end && *p != ']')
-		p++;
-	if (p < end)
-		p++;
-	ret->has_sum = take_number(&p, end, &ignored) && take_number(&p, end, &ignored) &&
-		       take_number(&p, end, &ret->sum);
+	ret->has_sum = word_next(&line, &word) && number_next(&line, &ignored) &&
+		       number_next(&line, &ignored) && number_next(&line, &ret->sum);
 	return true;
 }
 
 bool lustre_next_stat(const char **p, const char *end, struct lustre_stat *ret)
 {
-	while (*p < end) {
-		const char *line = *p, *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = newline ? newline : end;
+	struct words line;
 
-		*p = newline ? newline + 1 : end;
-		if (parse_stat(line, stop, ret))
+	while (sys_line(p, end, &line))
+		if (parse_stat(line, ret))
 			return true;
-	}
 	return false;
 }
 
-/* ---- finding mounts and targets
- * ------------------------------------------------------------------
- */
+/* ---- finding mounts and targets ---- */
 
-/* Where the client keeps its files: 0, or why not. */
+/* The directory with the files of the client: 0, or why there is none. */
 static int find_base(const char *root, const char **ret, struct strbuf *why)
 {
 	static const char *const places[] = {"/proc/fs/lustre", "/sys/kernel/debug/lustre"};
 	bool refused = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		_cleanup_syslist_ struct syslist l = {0};
-		int r = syslist_read(&l, "", "%s%s/llite", root, places[i]);
+		_cleanup_name_list_ struct name_list l = {0};
+		int r = name_list_read(&l, "", "%s%s/llite", root, places[i]);
 
 		refused |= r == -EACCES;
 		for (size_t k = 0; k < l.count; k++)
@@ -162,19 +117,15 @@ static int find_base(const char *root, const char **ret, struct strbuf *why)
 			}
 	}
 	_cleanup_free_ char *sysfs = xasprintf("%s/sys/fs/lustre", root);
-	if (access(sysfs, F_OK) < 0) {
-		strbuf_addstr(why, "no Lustre client here");
-		return -ENOENT;
-	}
-	if (refused) {
-		strbuf_addf(why,
-			    "the counters of Lustre are in '%s/sys/kernel/debug', where only root "
-			    "may look",
-			    root);
-		return -EACCES;
-	}
-	strbuf_addstr(why, "no Lustre file system is mounted");
-	return -ENOENT;
+	if (access(sysfs, F_OK) < 0)
+		return strbuf_fail(why, -ENOENT, "no Lustre client here");
+	if (refused)
+		return strbuf_fail(
+			why, -EACCES,
+			"the Lustre counters are in '%s/sys/kernel/debug', which only root may "
+			"read",
+			root);
+	return strbuf_fail(why, -ENOENT, "no Lustre filesystem is mounted");
 }
 
 /* Is a target's directory ("<fsname>-OST0004-osc-<id>") one of this mount? */
@@ -191,7 +142,7 @@ static void add_file(struct lustre *s, struct mount *m, enum part_of part, const
 {
 	struct stats_file *list = m->files[part];
 
-	/* small steps: a file system has one client, some servers of metadata, many targets */
+	/* small steps: a filesystem has one client, some metadata servers, many targets */
 	if (m->counts[part] % 16 == 0)
 		list = xreallocarray(list, m->counts[part] + 16, sizeof(*list));
 	m->files[part] = list;
@@ -202,9 +153,9 @@ static void add_file(struct lustre *s, struct mount *m, enum part_of part, const
 
 static void find_targets(struct lustre *s, struct mount *m, enum part_of part)
 {
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 
-	(void)syslist_read(&l, m->fsname, "%s%s/%s", s->root, s->base, part_names[part]);
+	(void)name_list_read(&l, m->fsname, "%s%s/%s", s->root, s->base, part_names[part]);
 	size_t known = m->counts[part];
 	for (size_t i = 0; i < l.count && m->counts[part] < TARGETS_MAX; i++) {
 		bool here = !is_of(m, l.names[i], part);
@@ -216,14 +167,11 @@ static void find_targets(struct lustre *s, struct mount *m, enum part_of part)
 	}
 }
 
-/* Storage is added to a file system while it is mounted. */
+/* Storage may be added to a filesystem while it is mounted. */
 static void look_for_targets(struct lustre *s, uint64_t now_ns)
 {
-	if (!s->looked_ns)
-		s->looked_ns = now_ns;
-	if (now_ns - s->looked_ns < LOOK_NS)
+	if (!sys_look_again(&s->looked_ns, now_ns))
 		return;
-	s->looked_ns = now_ns;
 	for (size_t i = 0; i < s->count; i++) {
 		find_targets(s, &s->mounts[i], OSC);
 		find_targets(s, &s->mounts[i], MDC);
@@ -261,13 +209,13 @@ static void free_mount(struct mount *m)
 	*m = (struct mount){0};
 }
 
-/* Who is mounted now: new ones are added, those that are gone end. */
+/* Adds new mounts and ends those that are gone. */
 static void update_mounts(struct lustre *s, struct sample_set *set)
 {
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 	size_t kept = 0;
 
-	(void)syslist_read(&l, "", "%s%s/llite", s->root, s->base);
+	(void)name_list_read(&l, "", "%s%s/llite", s->root, s->base);
 	for (size_t k = 0; k < s->count; k++)
 		s->mounts[k].here = false;
 	for (size_t i = 0; i < l.count; i++) {
@@ -293,9 +241,9 @@ static void update_mounts(struct lustre *s, struct sample_set *set)
 	s->count = kept;
 }
 
-/* The directory that a file system of this name is mounted on, when that is one. */
-static void tell_mount_point(const struct lustre *s, const struct mount *m, struct sample_set *set,
-			     uint32_t e)
+/* The directory that a filesystem of this name is mounted on, if there is exactly one. */
+static void describe_mount_point(const struct lustre *s, const struct mount *m,
+				 struct sample_set *set, uint32_t e)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_free_ char *end = xasprintf(":/%s", m->fsname), *found = NULL;
@@ -321,7 +269,7 @@ static void tell_mount_point(const struct lustre *s, const struct mount *m, stru
 		found = xstrndup(p + place, where);
 	}
 	if (found)
-		sample_fact(set, e, "mounted_on", found);
+		sample_set_metadata(set, e, "mounted_on", found);
 }
 
 /* Takes the lines of one file into its counters. */
@@ -346,9 +294,7 @@ static int read_stats(struct lustre *s, struct stats_file *f, enum part_of part)
 	return 0;
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static void close_lustre(void *state)
 {
@@ -360,8 +306,8 @@ static void close_lustre(void *state)
 	free(s);
 }
 
-/* What is not read of a mount: all of it, or some of its targets. */
-static void tell_left_out(struct lustre *s, const char *name, struct strbuf *out)
+/* Adds what is not read of a mount: all of it, or some of its targets. */
+static void report_left_out(struct lustre *s, const char *name, struct strbuf *out)
 {
 	int r = sys_readable("%s%s/llite/%s/stats", s->root, s->base, name);
 	const char *begin = " (left out: ";
@@ -378,7 +324,7 @@ static void tell_left_out(struct lustre *s, const char *name, struct strbuf *out
 	add_mount(s, name);
 	if (s->count == before) {
 		strbuf_addstr(out, s->count == MOUNTS_MAX ? " (left out: too many are mounted)"
-							  : " (left out: no name of a mount)");
+							  : " (left out: not the name of a mount)");
 		return;
 	}
 	struct mount *m = &s->mounts[before];
@@ -394,33 +340,10 @@ static void tell_left_out(struct lustre *s, const char *name, struct strbuf *out
 		strbuf_addstr(out, ")");
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	const char *base;
-	int r = find_base(ctx->root, &base, &report->detail);
-
-	if (r == -EACCES)
-		report->remedy = "sudo mount -o remount,mode=0755 /sys/kernel/debug";
-	if (r < 0)
-		return r;
-	_cleanup_syslist_ struct syslist l = {0};
-	(void)syslist_read(&l, "", "%s%s/llite", ctx->root, base);
-	struct lustre *s = xcalloc(1, sizeof(*s));
-	*s = (struct lustre){
-		.root = ctx->root, .base = base, .prefix = ctx->option, .text = STRBUF_INIT};
-	for (size_t i = 0; i < l.count; i++) {
-		strbuf_addf(&report->detail, "%s%s", i ? ", " : "", l.names[i]);
-		tell_left_out(s, l.names[i], &report->detail);
-	}
-	strbuf_addf(&report->detail, " in %s%s", ctx->root, base);
-	close_lustre(s);
-	return 0;
-}
-
 static int open_lustre(const struct source_context *ctx, struct sample_set *set, void **state,
 		       struct strbuf *why)
 {
-	const char *base;
+	const char *base = NULL;
 	int r = find_base(ctx->root, &base, why);
 
 	(void)set;
@@ -433,7 +356,20 @@ static int open_lustre(const struct source_context *ctx, struct sample_set *set,
 	return 0;
 }
 
-/* Reads the files of a part: how many could be read. */
+static void describe(void *state, struct strbuf *out)
+{
+	struct lustre *s = state;
+	_cleanup_name_list_ struct name_list l = {0};
+
+	(void)name_list_read(&l, "", "%s%s/llite", s->root, s->base);
+	for (size_t i = 0; i < l.count; i++) {
+		strbuf_addf(out, "%s%s", i ? ", " : "", l.names[i]);
+		report_left_out(s, l.names[i], out);
+	}
+	strbuf_addf(out, " in %s%s", s->root, s->base);
+}
+
+/* Reads the files of a part; returns how many could be read. */
 static size_t refresh(struct lustre *s, struct mount *mount, enum part_of part)
 {
 	size_t count = 0;
@@ -479,9 +415,9 @@ static int read_lustre(void *state, struct sample_set *set)
 		struct mount *m = &s->mounts[i];
 		uint32_t e = sample_entity(set, ENTITY_FILESYSTEM, m->name);
 
-		if (!set->entities[e].facts) {
-			sample_fact(set, e, "fsname", m->fsname);
-			tell_mount_point(s, m, set, e);
+		if (!set->entities[e].metadata) {
+			sample_set_metadata(set, e, "fsname", m->fsname);
+			describe_mount_point(s, m, set, e);
 		}
 		if (!refresh(s, m, LLITE))
 			continue;
@@ -498,8 +434,9 @@ static int read_lustre(void *state, struct sample_set *set)
 const struct source source_lustre = {
 	.name = "lustre",
 	.help = "Lustre client traffic and operations of each filesystem",
-	.probe = probe,
-	.metrics = metrics_of_lustre,
+	.describe = describe,
+	.remedy = "sudo mount -o remount,mode=0755 /sys/kernel/debug",
+	.metrics = columns,
 	.metric_count = STATS,
 	.every = 1,
 	.open = open_lustre,

@@ -1,6 +1,5 @@
 /* The stats files of Lustre clients. */
-#ifndef PL_SOURCES_FILESYSTEM_LUSTRE_H
-#define PL_SOURCES_FILESYSTEM_LUSTRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct lustre_stat {
 
 /* The next line of this form at or behind *p, which moves behind it; false at the end. */
 bool lustre_next_stat(const char **p, const char *end, struct lustre_stat *ret);
-
-#endif

@@ -1,13 +1,13 @@
 /*
- * What the NFS client did for each mounted filesystem, from /proc/self/mountstats, and for all of
- * them from /proc/net/rpc/nfs. Nothing here touches the mounts themselves: a server that hangs is
- * seen, not waited for.
+ * NFS client statistics of each mounted filesystem from /proc/self/mountstats, and of all of them
+ * from /proc/net/rpc/nfs. Nothing here accesses the mounts themselves: a hanging server blocks
+ * nothing.
  *
- * Surprising: the kernel keeps one account a filesystem and shows it at every place where that is
- * mounted, so homes mounted one by one from one export show the same numbers again and again.
- * Mounts of one device number (by mountinfo) are one row here, named by the first of them, with the
- * others as a fact. Blanks and backslashes in names come as \040 and the like and are put back;
- * control characters stay as they are written.
+ * The kernel counts per filesystem and shows the counters at each of its mount points, so homes
+ * mounted one by one from one export show the same numbers again and again. Mounts of one device
+ * number (by mountinfo) are one row here, named after the first of them; metadata list the others.
+ * Blanks and backslashes in names come as \040 and the like and are decoded; control characters
+ * stay encoded.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,103 +16,58 @@
 #include "sources/key_value_file.h"
 #include "sources/source.h"
 
-enum {
-	READ_BYTES,
-	WRITE_BYTES,
-	DIRECT_READ_BYTES,
-	DIRECT_WRITE_BYTES,
-	SERVER_READ_BYTES,
-	SERVER_WRITE_BYTES,
-	READ_PAGES,
-	WRITE_PAGES,
-	OPS,
-	RETRANSMISSIONS,
-	TIMEOUTS,
-	ERRORS,
-	SENT_BYTES,
-	RECEIVED_BYTES,
-	QUEUE_TIME,
-	RTT,
-	EXECUTE_TIME,
-	READ_OPS,
-	READ_RTT,
-	READ_EXECUTE_TIME,
-	WRITE_OPS,
-	WRITE_RTT,
-	WRITE_EXECUTE_TIME,
-	GETATTR_OPS,
-	SETATTR_OPS,
-	LOOKUP_OPS,
-	ACCESS_OPS,
-	OPEN_OPS,
-	CLOSE_OPS,
-	CREATE_OPS,
-	REMOVE_OPS,
-	RENAME_OPS,
-	LINK_OPS,
-	READLINK_OPS,
-	READDIR_OPS,
-	COMMIT_OPS,
-	LOCK_OPS,
-	STATFS_OPS,
-	RPC_CALLS,
-	RPC_RETRANSMISSIONS,
-	RPC_AUTH_REFRESHES,
-	METRICS,
-};
-
 #define TIME(n, text) TIME_COLUMN(n, 1000, text)
 
-static const struct sample_metric columns[METRICS] = {
-	[READ_BYTES] = BYTES("read_bytes", "bytes that programs read through the cache"),
-	[WRITE_BYTES] = BYTES("write_bytes", "bytes that programs wrote through the cache"),
-	[DIRECT_READ_BYTES] = BYTES("direct_read_bytes", "bytes that programs read past the cache"),
-	[DIRECT_WRITE_BYTES] =
-		BYTES("direct_write_bytes", "bytes that programs wrote past the cache"),
-	[SERVER_READ_BYTES] = BYTES("server_read_bytes", "bytes read from the server"),
-	[SERVER_WRITE_BYTES] = BYTES("server_write_bytes", "bytes written to the server"),
-	[READ_PAGES] = COUNT("read_pages", "pages read for mapped files and the cache"),
-	[WRITE_PAGES] = COUNT("write_pages", "pages written from mapped files and the cache"),
-	[OPS] = COUNT("ops", "calls of all kinds"),
-	[RETRANSMISSIONS] = COUNT("retransmissions", "calls that were sent again"),
-	[TIMEOUTS] = COUNT("timeouts", "calls that took longer than a major time-out"),
-	[ERRORS] = COUNT("errors", "calls that ended in an error"),
-	[SENT_BYTES] = BYTES("sent_bytes", "bytes of calls sent, with their headers"),
-	[RECEIVED_BYTES] = BYTES("received_bytes", "bytes of replies received, with their headers"),
-	[QUEUE_TIME] = TIME("queue_time", "time that calls waited to be sent, added up"),
-	[RTT] = TIME("rtt", "time from sending a call to its reply, added up"),
-	[EXECUTE_TIME] = TIME("execute_time", "time of calls from beginning to end, added up"),
-	[READ_OPS] = COUNT("read_ops", "calls that read"),
-	[READ_RTT] = TIME("read_rtt", "time from sending a read to its reply, added up"),
-	[READ_EXECUTE_TIME] =
-		TIME("read_execute_time", "time of reads from beginning to end, added up"),
-	[WRITE_OPS] = COUNT("write_ops", "calls that wrote"),
-	[WRITE_RTT] = TIME("write_rtt", "time from sending a write to its reply, added up"),
-	[WRITE_EXECUTE_TIME] =
-		TIME("write_execute_time", "time of writes from beginning to end, added up"),
-	[GETATTR_OPS] = COUNT("getattr_ops", "calls for attributes"),
-	[SETATTR_OPS] = COUNT("setattr_ops", "calls that changed attributes"),
-	[LOOKUP_OPS] = COUNT("lookup_ops", "calls that looked a name up"),
-	[ACCESS_OPS] = COUNT("access_ops", "calls that asked for permission"),
-	[OPEN_OPS] = COUNT("open_ops", "calls that opened a file (version 4)"),
-	[CLOSE_OPS] = COUNT("close_ops", "calls that closed a file (version 4)"),
-	[CREATE_OPS] = COUNT("create_ops", "calls that made a file, directory, link or device"),
-	[REMOVE_OPS] = COUNT("remove_ops", "calls that removed a file or directory"),
-	[RENAME_OPS] = COUNT("rename_ops", "calls that renamed"),
-	[LINK_OPS] = COUNT("link_ops", "calls that made a hard link"),
-	[READLINK_OPS] = COUNT("readlink_ops", "calls that read a symbolic link"),
-	[READDIR_OPS] = COUNT("readdir_ops", "calls that read a directory"),
-	[COMMIT_OPS] = COUNT("commit_ops", "calls that had data put on disk"),
-	[LOCK_OPS] = COUNT("lock_ops", "calls that set, tested or released a lock"),
-	[STATFS_OPS] = COUNT("statfs_ops", "calls for the state of the filesystem"),
-	[RPC_CALLS] = COUNT("rpc_calls", "calls of all mounts together"),
-	[RPC_RETRANSMISSIONS] =
-		COUNT("rpc_retransmissions", "calls of all mounts that were sent again"),
-	[RPC_AUTH_REFRESHES] =
-		COUNT("rpc_auth_refreshes", "renewals of credentials for all mounts"),
-};
+#define METRICS_OF_NFS(X)                                                                          \
+	X(READ_BYTES, BYTES("read_bytes", "bytes read by programs through the cache"))             \
+	X(WRITE_BYTES, BYTES("write_bytes", "bytes written by programs through the cache"))        \
+	X(DIRECT_READ_BYTES, BYTES("direct_read_bytes", "bytes read by programs with direct I/O")) \
+	X(DIRECT_WRITE_BYTES,                                                                      \
+	  BYTES("direct_write_bytes", "bytes written by programs with direct I/O"))                \
+	X(SERVER_READ_BYTES, BYTES("server_read_bytes", "bytes read from the server"))             \
+	X(SERVER_WRITE_BYTES, BYTES("server_write_bytes", "bytes written to the server"))          \
+	X(READ_PAGES, COUNT("read_pages", "pages read for mapped files and the cache"))            \
+	X(WRITE_PAGES, COUNT("write_pages", "pages written from mapped files and the cache"))      \
+	X(OPS, COUNT("ops", "calls of all kinds"))                                                 \
+	X(RETRANSMISSIONS, COUNT("retransmissions", "calls that were retransmitted"))              \
+	X(TIMEOUTS, COUNT("timeouts", "major time-outs of calls"))                                 \
+	X(ERRORS, COUNT("errors", "calls that failed"))                                            \
+	X(SENT_BYTES, BYTES("sent_bytes", "bytes of calls sent, with their headers"))              \
+	X(RECEIVED_BYTES,                                                                          \
+	  BYTES("received_bytes", "bytes of replies received, with their headers"))                \
+	X(QUEUE_TIME, TIME("queue_time", "time that calls waited to be sent, added up"))           \
+	X(RTT, TIME("rtt", "time from sending a call to its reply, added up"))                     \
+	X(EXECUTE_TIME, TIME("execute_time", "time of calls from beginning to end, added up"))     \
+	X(READ_OPS, COUNT("read_ops", "read calls"))                                               \
+	X(READ_RTT, TIME("read_rtt", "time from sending a read to its reply, added up"))           \
+	X(READ_EXECUTE_TIME,                                                                       \
+	  TIME("read_execute_time", "time of reads from beginning to end, added up"))              \
+	X(WRITE_OPS, COUNT("write_ops", "write calls"))                                            \
+	X(WRITE_RTT, TIME("write_rtt", "time from sending a write to its reply, added up"))        \
+	X(WRITE_EXECUTE_TIME,                                                                      \
+	  TIME("write_execute_time", "time of writes from beginning to end, added up"))            \
+	X(GETATTR_OPS, COUNT("getattr_ops", "calls for attributes"))                               \
+	X(SETATTR_OPS, COUNT("setattr_ops", "calls that changed attributes"))                      \
+	X(LOOKUP_OPS, COUNT("lookup_ops", "calls that looked a name up"))                          \
+	X(ACCESS_OPS, COUNT("access_ops", "permission checks"))                                    \
+	X(OPEN_OPS, COUNT("open_ops", "calls that opened a file (version 4)"))                     \
+	X(CLOSE_OPS, COUNT("close_ops", "calls that closed a file (version 4)"))                   \
+	X(CREATE_OPS, COUNT("create_ops", "calls that created a file, directory, link or device")) \
+	X(REMOVE_OPS, COUNT("remove_ops", "calls that removed a file or directory"))               \
+	X(RENAME_OPS, COUNT("rename_ops", "calls that renamed"))                                   \
+	X(LINK_OPS, COUNT("link_ops", "calls that created a hard link"))                           \
+	X(READLINK_OPS, COUNT("readlink_ops", "calls that read a symbolic link"))                  \
+	X(READDIR_OPS, COUNT("readdir_ops", "calls that read a directory"))                        \
+	X(COMMIT_OPS, COUNT("commit_ops", "calls that committed data to disk"))                    \
+	X(LOCK_OPS, COUNT("lock_ops", "calls that set, tested or released a lock"))                \
+	X(STATFS_OPS, COUNT("statfs_ops", "calls for filesystem statistics"))                      \
+	X(RPC_CALLS, COUNT("rpc_calls", "calls of all mounts together"))                           \
+	X(RPC_RETRANSMISSIONS,                                                                     \
+	  COUNT("rpc_retransmissions", "calls of all mounts that were retransmitted"))             \
+	X(RPC_AUTH_REFRESHES, COUNT("rpc_auth_refreshes", "renewals of credentials for all mounts"))
+DEFINE_METRICS(METRICS_OF_NFS);
 
-/* The operations of versions 2, 3 and 4 that are told apart; all count into ops. */
+/* The operations of versions 2, 3 and 4 that have a metric; all count into ops. */
 static const struct key_metric operations[] = {
 	{"READ", READ_OPS},       {"WRITE", WRITE_OPS},         {"GETATTR", GETATTR_OPS},
 	{"SETATTR", SETATTR_OPS}, {"LOOKUP", LOOKUP_OPS},       {"ACCESS", ACCESS_OPS},
@@ -126,10 +81,10 @@ static const struct key_metric operations[] = {
 };
 
 #define NAME_LIMIT 4096
-#define MOUNTS_MAX 4096 /* what is behind is left out */
+#define MOUNTS_MAX 4096 /* further ones are left out */
 
-/* The account of one mount as a reading finds it. */
-struct account {
+/* The counters of one mount in this reading. */
+struct mount_counters {
 	uint64_t v[METRICS], present;
 };
 
@@ -139,9 +94,9 @@ struct mount {
 	char *device; /* "0:45"; NULL when it is not known */
 	struct unwrap counts[METRICS];
 	uint32_t entity;
-	uint64_t reading; /* the last that it was there */
-	uint64_t shown;   /* the last that it had a row */
-	bool alive;       /* has an entity */
+	uint64_t reading; /* the last one that listed it */
+	uint64_t shown;   /* the last one with a row of it */
+	bool present;     /* has an entity */
 	bool again;       /* something else is mounted there now */
 };
 
@@ -149,15 +104,16 @@ struct nfs {
 	struct cached_file stats, info, rpc;
 	struct mount *list;
 	size_t count, cap, hint;
+	size_t *order; /* of the mounts in the text */
+	size_t order_cap;
 	struct unwrap calls[3];
 	uint64_t reading;
-	bool changed; /* a mount is new: who shares a filesystem is to be found out */
+	bool changed; /* there is a new mount: find those that share a filesystem */
 };
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
-/* A name with \040 and the like put back, except what would break lines. */
+/* Decodes \040 and the like, except control characters. */
 static char *unescaped(const struct words *word)
 {
 	struct strbuf out = STRBUF_INIT;
@@ -179,7 +135,7 @@ static char *unescaped(const struct words *word)
 	return out.len ? strbuf_take(&out) : xstrdup("");
 }
 
-/* Takes "device EXPORT mounted on PLACE with fstype nfs4 statvers=1.1". */
+/* Parses "device EXPORT mounted on PLACE with fstype nfs4 statvers=1.1". */
 static bool is_nfs(struct words line, struct words *export, struct words *place)
 {
 	struct words word;
@@ -224,18 +180,17 @@ static void find_devices(struct nfs *n)
 	}
 }
 
-/* ---- accounts -----------------------------------------------------------------------------------
- */
+/* ---- counters ---- */
 
-static void add(struct account *a, unsigned metric, uint64_t v)
+static void add(struct mount_counters *a, unsigned metric, uint64_t v)
 {
 	a->v[metric] = v > INT64_MAX - a->v[metric] ? INT64_MAX : a->v[metric] + v;
 	a->present |= (uint64_t)1 << metric;
 }
 
-/* "READ: 1298 1298 0 207680 1210292152 6 79386 79407 [0]" behind its name. A time that the kernel
- * printed as a negative number is left out. */
-static void add_operation(struct account *a, const struct words *name, struct words *line)
+/* "READ: 1298 1298 0 207680 1210292152 6 79386 79407 [0]" without its name. A negative time is left
+ * out. */
+static void add_operation(struct mount_counters *a, const struct words *name, struct words *line)
 {
 	static const unsigned totals[] = {OPS,        METRICS,        TIMEOUTS,
 					  SENT_BYTES, RECEIVED_BYTES, QUEUE_TIME,
@@ -265,14 +220,14 @@ static void add_operation(struct account *a, const struct words *name, struct wo
 	}
 }
 
-/* The lines behind that of a mount, up to the next one's. The version goes to *version. */
-static void take_account(struct words *text, struct account *a, struct words *version)
+/* The lines behind that of a mount, up to the next mount. */
+static void take_counters(struct words *text, struct mount_counters *a, struct words *version)
 {
 	struct words rest = *text, line, word;
 	bool operation = false;
 	uint64_t v;
 
-	*a = (struct account){0};
+	*a = (struct mount_counters){0};
 	*version = (struct words){NULL, NULL};
 	while (line_next(&rest, &line)) {
 		if (line.p < line.end && *line.p != '\t' && *line.p != ' ')
@@ -300,8 +255,7 @@ static void take_account(struct words *text, struct account *a, struct words *ve
 	}
 }
 
-/* ---- the list -----------------------------------------------------------------------------------
- */
+/* ---- the list ---- */
 
 static struct mount *find(struct nfs *n, const char *name)
 {
@@ -316,7 +270,7 @@ static struct mount *find(struct nfs *n, const char *name)
 	return NULL;
 }
 
-/* The mount at a place; one that hides another is told from it by what is mounted. */
+/* The mount at a place; where two are mounted there, the export is part of the second name. */
 static struct mount *find_or_add(struct nfs *n, const struct words *export,
 				 const struct words *place)
 {
@@ -352,7 +306,7 @@ static struct mount *find_or_add(struct nfs *n, const struct words *export,
 	return m;
 }
 
-/* The mount that has a row already and shows the same filesystem. */
+/* The mount of the same filesystem that has a row already. */
 static struct mount *shown_before(struct nfs *n, const struct mount *m)
 {
 	for (size_t i = 0; m->device && i < n->count; i++) {
@@ -365,20 +319,20 @@ static struct mount *shown_before(struct nfs *n, const struct mount *m)
 	return NULL;
 }
 
-static void show(struct nfs *n, struct sample_set *set, struct mount *m, const struct account *a,
-		 const struct words *version)
+static void show(struct nfs *n, struct sample_set *set, struct mount *m,
+		 const struct mount_counters *a, const struct words *version)
 {
-	if (!m->alive)
+	if (!m->present)
 		m->entity = sample_entity(set, ENTITY_FILESYSTEM, m->name);
-	m->alive = true;
+	m->present = true;
 	m->shown = n->reading;
 	if (n->changed) {
 		_cleanup_free_ char *text =
 			xstrndup(version->p ? version->p : "", (size_t)(version->end - version->p));
 
-		sample_fact(set, m->entity, "export", m->export);
-		sample_fact(set, m->entity, "version", *text ? text : NULL);
-		sample_fact(set, m->entity, "also_at", NULL);
+		sample_set_metadata(set, m->entity, "export", m->export);
+		sample_set_metadata(set, m->entity, "version", *text ? text : NULL);
+		sample_set_metadata(set, m->entity, "also_at", NULL);
 	}
 	sample_row(set, m->entity);
 	for (unsigned i = 0; i < RPC_CALLS; i++)
@@ -393,20 +347,21 @@ static void add_also(struct sample_set *set, const struct mount *first, const ch
 	const char *was;
 	size_t size;
 
-	if (entity_fact(&set->entities[first->entity], "also_at", &was, &size)) {
+	if (entity_metadata(&set->entities[first->entity], "also_at", &was, &size)) {
 		strbuf_add(&text, was, size);
 		strbuf_addstr(&text, ", ");
 	}
 	strbuf_addstr(&text, name);
 	if (text.len <= NAME_LIMIT)
-		sample_fact(set, first->entity, "also_at", text.buf);
+		sample_set_metadata(set, first->entity, "also_at", text.buf);
 }
 
-/* Two passes: who is there, so that shared filesystems are known; then the rows. */
+/* Two passes: find the mounts, so that shared filesystems are known; then make the rows. */
 static void take_mounts(struct nfs *n, struct sample_set *set)
 {
 	struct words text = cached_file_words(&n->stats), line, export, place, version;
-	struct account a;
+	size_t lines = 0;
+	struct mount_counters a;
 
 	n->hint = 0;
 	while (line_next(&text, &line)) {
@@ -416,24 +371,16 @@ static void take_mounts(struct nfs *n, struct sample_set *set)
 		if (!m)
 			break;
 		m->reading = n->reading;
+		GROW(n->order, lines, n->order_cap);
+		n->order[lines++] = (size_t)(m - n->list);
 	}
 	if (n->changed)
 		find_devices(n);
 	text = cached_file_words(&n->stats);
-	n->hint = 0;
-	while (line_next(&text, &line)) {
+	for (size_t i = 0; i < lines && line_next(&text, &line);) {
 		if (!is_nfs(line, &export, &place))
 			continue;
-		_cleanup_free_ char *name = unescaped(&place);
-		struct mount *m = find(n, name);
-		if (m && m->shown == n->reading) {
-			_cleanup_free_ char *from = unescaped(&export);
-			_cleanup_free_ char *longer = xasprintf("%s (%s)", name, from);
-
-			m = find(n, longer);
-		}
-		if (!m)
-			break;
+		struct mount *m = &n->list[n->order[i++]];
 		if (m->shown == n->reading)
 			continue;
 		struct mount *first = shown_before(n, m);
@@ -442,7 +389,7 @@ static void take_mounts(struct nfs *n, struct sample_set *set)
 				add_also(set, first, m->name);
 			continue;
 		}
-		take_account(&text, &a, &version);
+		take_counters(&text, &a, &version);
 		show(n, set, m, &a, &version);
 	}
 	n->changed = false;
@@ -457,23 +404,23 @@ static void free_mount(struct mount *m)
 
 static void end_gone(struct nfs *n, struct sample_set *set)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < n->count; i++) {
 		struct mount *m = &n->list[i];
 
-		if (m->alive && m->shown != n->reading) {
+		if (m->present && m->shown != n->reading) {
 			sample_end(set, m->entity);
-			m->alive = false;
+			m->present = false;
 		}
 		if (m->reading == n->reading) {
-			n->list[kept++] = *m;
+			n->list[left++] = *m;
 		} else {
 			free_mount(m);
 			n->changed = true;
 		}
 	}
-	n->count = kept;
+	n->count = left;
 }
 
 /* "rpc 4329785 0 4338291" */
@@ -518,6 +465,7 @@ static void close_all(void *state)
 	for (size_t i = 0; i < n->count; i++)
 		free_mount(&n->list[i]);
 	free(n->list);
+	free(n->order);
 	cached_file_release(&n->stats);
 	cached_file_release(&n->info);
 	cached_file_release(&n->rpc);
@@ -546,7 +494,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	if (r < 0)
 		strbuf_addf(why, "cannot read '%s': %s", n->stats.file.path, strerror(-r));
 	else
-		strbuf_addstr(why, "no NFS filesystem is mounted and the client is not loaded");
+		strbuf_addstr(why, "no NFS filesystem is mounted and the NFS client is not loaded");
 	close_all(n);
 	return r < 0 ? r : -ENOENT;
 }
@@ -565,7 +513,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		strbuf_addf(&report->detail, "%zu NFS filesystem%s mounted", mounts,
 			    plural(mounts, " is", "s are"));
 	else
-		strbuf_addstr(&report->detail, "the client is loaded, nothing is mounted");
+		strbuf_addstr(&report->detail, "the NFS client is loaded, nothing is mounted");
 	return 0;
 }
 

@@ -1,85 +1,61 @@
 /*
- * AMD GPUs through the files that the driver amdgpu has in /sys/class/drm/card<n>/device. Most of
- * them ask the firmware of the card, which takes far longer than opening them does, so they are
- * opened anew at each reading and nothing but the directory is held.
+ * AMD GPUs through the files of the amdgpu driver in /sys/class/drm/card<n>/device. Most of them
+ * ask the firmware of the card, which takes far longer than opening them, so they are opened at
+ * each reading.
  *
- * A card that is suspended because nobody uses it is left alone: reading would wake it up. The file
- * pcie_bw is not read at all, it counts for a second before it answers.
+ * A suspended card is not read: reading would wake it up. Nor is the file pcie_bw, which counts for
+ * a second before it answers.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
-#include "core/files/fs.h"
 #include "core/text/text.h"
+#include "sources/columns.h"
 #include "sources/source.h"
+#include "sources/sysfile.h"
 
 #define GPUS_MAX 64
-#define FILE_MAX 65536 /* the kernel says of each that it has a page, which may be this large */
-
-enum {
-	M_UTILIZATION_GPU,
-	M_UTILIZATION_MEMORY,
-	M_MEMORY_USED,
-	M_MEMORY_TOTAL,
-	M_GTT_USED,
-	M_CLOCK_GRAPHICS,
-	M_CLOCK_MEMORY,
-	M_POWER,
-	M_TEMPERATURE,
-	M_TEMPERATURE_HOTSPOT,
-	M_TEMPERATURE_MEMORY,
-	M_FAN,
-	M_ECC_SINGLE,
-	M_ECC_DOUBLE,
-	M_PCIE_REPLAYS,
-	METRIC_COUNT
-};
 
 /* Names are those of the source "nvidia" where they mean the same. */
-static const struct sample_metric metrics_of_gpu[METRIC_COUNT] = {
-	[M_UTILIZATION_GPU] = {"utilization_gpu", UNIT_PERCENT, KIND_GAUGE, AGG_SUM, 0,
-			       "time in which the GPU was busy"},
-	[M_UTILIZATION_MEMORY] = {"utilization_memory", UNIT_PERCENT, KIND_GAUGE, AGG_SUM, 0,
-				  "time in which its memory was busy"},
-	[M_MEMORY_USED] = {"memory_used", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, "memory in use"},
-	[M_MEMORY_TOTAL] = {"memory_total", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
-			    "memory of the device"},
-	[M_GTT_USED] = {"gtt_used", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
-			"memory of the host that it uses"},
-	[M_CLOCK_GRAPHICS] = {"clock_graphics", UNIT_HERTZ, KIND_GAUGE, AGG_MAX, 1e6,
-			      "clock of the compute units"},
-	[M_CLOCK_MEMORY] = {"clock_memory", UNIT_HERTZ, KIND_GAUGE, AGG_MAX, 1e6,
-			    "clock of the memory"},
-	[M_POWER] = {"power", UNIT_WATTS, KIND_GAUGE, AGG_SUM, 1e-6, "power of the socket"},
-	[M_TEMPERATURE] = {"temperature", UNIT_CELSIUS, KIND_GAUGE, AGG_MAX, 0.001,
-			   "temperature at the edge, or of the hottest place where that is all"},
-	[M_TEMPERATURE_HOTSPOT] = {"temperature_hotspot", UNIT_CELSIUS, KIND_GAUGE, AGG_MAX, 0.001,
-				   "temperature of the hottest place"},
-	[M_TEMPERATURE_MEMORY] = {"temperature_memory", UNIT_CELSIUS, KIND_GAUGE, AGG_MAX, 0.001,
-				  "temperature of the memory"},
-	[M_FAN] = {"fan", UNIT_RPM, KIND_GAUGE, AGG_MAX, 0, "speed of the fan"},
-	[M_ECC_SINGLE] = {"ecc_single", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			  "corrected memory errors since the driver was loaded"},
-	[M_ECC_DOUBLE] = {"ecc_double", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			  "memory errors that could not be corrected, since the driver was loaded"},
-	[M_PCIE_REPLAYS] = {"pcie_replays", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			    "packets sent again over PCI Express"},
-};
+#define METRICS_OF_AMDGPU(X)                                                                    \
+	X(M_UTILIZATION_GPU,                                                                    \
+	  GAUGE("utilization_gpu", PERCENT, SUM, 0, "share of time in which the GPU was busy")) \
+	X(M_UTILIZATION_MEMORY, GAUGE("utilization_memory", PERCENT, SUM, 0,                    \
+				      "share of time in which its memory was busy"))            \
+	X(M_MEMORY_USED, GAUGE("memory_used", BYTES, SUM, 0, "memory in use"))                  \
+	X(M_MEMORY_TOTAL, GAUGE("memory_total", BYTES, SUM, 0, "memory of the device"))         \
+	X(M_GTT_USED, GAUGE("gtt_used", BYTES, SUM, 0, "host memory in use by the GPU"))        \
+	X(M_CLOCK_GRAPHICS,                                                                     \
+	  GAUGE("clock_graphics", HERTZ, MAX, 1e6, "clock of the compute units"))               \
+	X(M_CLOCK_MEMORY, GAUGE("clock_memory", HERTZ, MAX, 1e6, "clock of the memory"))        \
+	X(M_POWER, GAUGE("power", WATTS, SUM, 1e-6, "power of the socket"))                     \
+	X(M_TEMPERATURE,                                                                        \
+	  GAUGE("temperature", CELSIUS, MAX, 0.001,                                             \
+		"temperature at the edge, or of the hot spot if there is no other"))            \
+	X(M_TEMPERATURE_HOTSPOT,                                                                \
+	  GAUGE("temperature_hotspot", CELSIUS, MAX, 0.001, "temperature of the hot spot"))     \
+	X(M_TEMPERATURE_MEMORY,                                                                 \
+	  GAUGE("temperature_memory", CELSIUS, MAX, 0.001, "temperature of the memory"))        \
+	X(M_FAN, GAUGE("fan", RPM, MAX, 0, "speed of the fan"))                                 \
+	X(M_ECC_SINGLE,                                                                         \
+	  COUNT("ecc_single", "corrected memory errors since the driver was loaded"))           \
+	X(M_ECC_DOUBLE,                                                                         \
+	  COUNT("ecc_double", "uncorrected memory errors since the driver was loaded"))         \
+	X(M_PCIE_REPLAYS, COUNT("pcie_replays", "packets retransmitted over PCI Express"))
+DEFINE_METRICS(METRICS_OF_AMDGPU);
 
-/* What of a file is the value. */
+/* How the value is found in a file. */
 enum form {
-	FORM_NUMBER,  /* all of it */
+	FORM_NUMBER,  /* the whole text */
 	FORM_CURRENT, /* "1: 1200Mhz *": the line with the star */
 	FORM_MEGA,    /* a number of Hz, as MHz */
 	FORM_UE,      /* "ue: 0", uncorrectable errors */
 	FORM_CE,      /* "ce: 0", correctable errors */
 };
 
-/* Where a metric comes from: the first file that there is. */
-static const struct import {
+/* Where a metric comes from: the first of these files that exists. */
+static const struct input {
 	unsigned metric;
 	enum form form;
 	const char *label; /* of the sensor of a temperature, whose number says which file */
@@ -110,162 +86,109 @@ static const struct import {
 };
 
 struct gpu {
-	unsigned card;
-	int dir; /* of the device */
+	char *card;  /* "card1" */
+	char *dir;   /* of the device */
+	char *hwmon; /* its directory of sensors; NULL: none */
 	uint32_t entity;
-	bool told; /* also the facts that only a card that is awake tells */
+	bool described; /* the metadata that only an active card has are set, too */
 	char name[28];
-	char hwmon[300];                 /* "hwmon/hwmon3"; empty: none */
-	char *paths[ARRAY_SIZE(inputs)]; /* NULL: has it not */
+	char *paths[ARRAY_SIZE(inputs)]; /* NULL: does not exist */
 };
 
 struct amdgpu {
 	struct gpu gpus[GPUS_MAX];
 	size_t count;
-	int errors[METRIC_COUNT]; /* why a value was not there at the reading before */
+	int errors[METRICS]; /* why a value was missing in the last reading */
 };
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
-/* A file of one line, without its end; false when it is not there or has nothing. */
-static bool read_line(int dir, const char *name, struct strbuf *out)
+static int parse_number(const char *text, int64_t *ret)
 {
-	strbuf_reset(out);
-	if (fs_read(dir, name, FILE_MAX, out) < 0)
-		return false;
-	strbuf_cut(out, strcspn(out->buf, "\n"));
-	return out->len > 0;
+	return parse_i64(text, ret) < 0 ? -EBADMSG : 0;
 }
 
-static int parse_whole(const char *text, int64_t *ret)
+/* The number behind "key:"; without a key the one in the line with a star: "1: 1200Mhz *", "S:
+ * 19Mhz
+ * *" while the clock sleeps. */
+static int parse_line(const char *text, const char *key, int64_t *ret)
 {
-	char copy[32];
+	const char *end = text + strlen(text);
+	struct words line;
 
-	size_t n = strcspn(text, "\n");
-	if (n >= sizeof(copy) || strspn(text + n, "\n \t") != strlen(text + n))
-		return -EBADMSG;
-	memcpy(copy, text, n);
-	copy[n] = 0;
-	return parse_i64(copy, ret) < 0 ? -EBADMSG : 0;
-}
+	while (sys_line(&text, end, &line)) {
+		size_t n = (size_t)(line.end - line.p);
+		const char *colon = memchr(line.p, ':', n);
+		struct words name = {line.p, colon};
 
-/* The number that begins here, with something else behind it. */
-static int parse_leading(const char *p, int64_t *ret)
-{
-	char copy[32];
-
-	size_t n = strspn(p, "0123456789");
-	if (!n || n >= sizeof(copy))
-		return -EBADMSG;
-	memcpy(copy, p, n);
-	copy[n] = 0;
-	return parse_i64(copy, ret) < 0 ? -EBADMSG : 0;
-}
-
-/* "S: 19Mhz *" is a clock in sleep. */
-static int parse_current(const char *text, int64_t *ret)
-{
-	for (const char *line = text; *line;) {
-		size_t n = strcspn(line, "\n");
-		const char *colon = memchr(line, ':', n);
-
-		if (colon && memchr(line, '*', n))
-			return parse_leading(colon + 1 + strspn(colon + 1, " "), ret);
-		line += n + (line[n] == '\n');
-	}
-	return -EBADMSG;
-}
-
-static int parse_named(const char *text, const char *key, int64_t *ret)
-{
-	for (const char *line = text; *line;) {
-		size_t n = strcspn(line, "\n"), k = strlen(key);
-
-		if (!strncmp(line, key, k) && line[k] == ':')
-			return parse_leading(line + k + 1 + strspn(line + k + 1, " "), ret);
-		line += n + (line[n] == '\n');
+		if (!colon || !(key ? word_is(&name, key) : memchr(line.p, '*', n) != NULL))
+			continue;
+		colon += 1 + strspn(colon + 1, " ");
+		_cleanup_free_ char *digits = xstrndup(colon, strspn(colon, "0123456789"));
+		return parse_number(digits, ret);
 	}
 	return -EBADMSG;
 }
 
 static int read_input(const struct gpu *g, size_t i, int64_t *ret)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	int r = fs_read(g->dir, g->paths[i], FILE_MAX, &text);
+	char text[SYSFILE_TEXT];
+	ssize_t n = sys_text(text, sizeof(text), "%s", g->paths[i]);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (n < 0)
+		return (int)n;
 	switch (inputs[i].form) {
 	case FORM_NUMBER:
-		return parse_whole(text.buf, ret);
+		return parse_number(text, ret);
 	case FORM_MEGA:
-		r = parse_whole(text.buf, ret);
+		r = parse_number(text, ret);
 		*ret /= 1000000;
 		return r;
 	case FORM_CURRENT:
-		return parse_current(text.buf, ret);
+		return parse_line(text, NULL, ret);
 	case FORM_UE:
-		return parse_named(text.buf, "ue", ret);
+		return parse_line(text, "ue", ret);
 	case FORM_CE:
-		return parse_named(text.buf, "ce", ret);
+		return parse_line(text, "ce", ret);
 	}
 	return -EBADMSG;
 }
 
-/* ---- finding cards -----------------------------------------------------------------------------
- */
-
-/* The first directory below hwmon. */
-static void find_hwmon(struct gpu *g)
-{
-	int fd = openat(g->dir, "hwmon", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	for (const struct dirent *e; (e = readdir(d)) && !*g->hwmon;)
-		if (str_prefix(e->d_name, "hwmon"))
-			snprintf(g->hwmon, sizeof(g->hwmon), "hwmon/%s", e->d_name);
-	closedir(d);
-}
+/* ---- finding cards ---- */
 
 /* The file of the temperature with this label; NULL when there is none. */
 static char *find_temperature(const struct gpu *g, const char *label)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char text[64];
 
-	for (int i = 1; i <= 8; i++) {
-		_cleanup_free_ char *path = xasprintf("%s/temp%d_label", g->hwmon, i);
-
-		if (read_line(g->dir, path, &text) && !strcmp(text.buf, label))
+	for (int i = 1; i <= 8; i++)
+		if (sys_text(text, sizeof(text), "%s/temp%d_label", g->hwmon, i) > 0 &&
+		    !strcmp(text, label))
 			return xasprintf("%s/temp%d_input", g->hwmon, i);
-	}
 	return NULL;
 }
 
-/* Which inputs there are: of each metric the first. */
+/* Finds the inputs: the first one of each metric. */
 static void find_inputs(struct gpu *g)
 {
+	_cleanup_name_list_ struct name_list l = {0};
 	uint64_t found = 0;
 
-	find_hwmon(g);
+	(void)name_list_read(&l, "hwmon", "%s/hwmon", g->dir);
+	if (l.count)
+		g->hwmon = xasprintf("%s/hwmon/%s", g->dir, l.names[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++) {
-		const struct import *in = &inputs[i];
+		const struct input *in = &inputs[i];
+		bool sensor = !in->file || *in->file == '@';
 		char *path = NULL;
 
-		if (found >> in->metric & 1)
+		if (found >> in->metric & 1 || (sensor && !g->hwmon))
 			continue;
-		if (!in->file)
-			path = *g->hwmon ? find_temperature(g, in->label) : NULL;
-		else if (*in->file != '@')
-			path = xstrdup(in->file);
-		else if (*g->hwmon)
-			path = xasprintf("%s/%s", g->hwmon, in->file + 1);
-		if (path && faccessat(g->dir, path, F_OK, 0) == 0) {
+		path = !in->file
+			       ? find_temperature(g, in->label)
+			       : xasprintf("%s/%s", sensor ? g->hwmon : g->dir, in->file + sensor);
+		if (path && access(path, F_OK) == 0) {
 			g->paths[i] = path;
 			found |= (uint64_t)1 << in->metric;
 		} else {
@@ -274,52 +197,27 @@ static void find_inputs(struct gpu *g)
 	}
 }
 
-/* "card12"; not "card1-DP-1", which is a plug of it. */
-static bool card_number(const char *name, unsigned *ret)
-{
-	uint64_t n;
-
-	if (!str_prefix(name, "card") || !isdigit((unsigned char)name[4]) ||
-	    parse_u64(name + 4, &n) < 0 || n > 65535)
-		return false;
-	*ret = (unsigned)n;
-	return true;
-}
-
-static int by_card(const void *a, const void *b)
-{
-	return (int)((const struct gpu *)a)->card - (int)((const struct gpu *)b)->card;
-}
-
-/* The cards of AMD, sorted; their directories are open. */
+/* The cards of AMD in their order: "card12", not "card1-DP-1", which is a connector. */
 static size_t find_gpus(const char *root, struct gpu *gpus)
 {
-	_cleanup_free_ char *path = xasprintf("%s/sys/class/drm", root);
-	_cleanup_strbuf_ struct strbuf vendor = STRBUF_INIT;
-	DIR *d = opendir(path);
+	_cleanup_name_list_ struct name_list l = {0};
 	size_t count = 0;
+	char vendor[16];
+	uint64_t number;
 
-	if (!d)
-		return 0;
-	for (const struct dirent *e; (e = readdir(d)) && count < GPUS_MAX;) {
-		char name[300];
-		unsigned card;
-
-		if (!card_number(e->d_name, &card))
+	(void)name_list_read(&l, "card", "%s/sys/class/drm", root);
+	for (size_t i = 0; i < l.count && count < GPUS_MAX; i++) {
+		if (!isdigit((unsigned char)l.names[i][4]) ||
+		    parse_u64(l.names[i] + 4, &number) < 0 || number > 65535 ||
+		    sys_text(vendor, sizeof(vendor), "%s/sys/class/drm/%s/device/vendor", root,
+			     l.names[i]) < 0 ||
+		    strcmp(vendor, "0x1002") != 0)
 			continue;
-		snprintf(name, sizeof(name), "%s/device", e->d_name);
-		int dir = openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir < 0)
-			continue;
-		if (read_line(dir, "vendor", &vendor) && !strcmp(vendor.buf, "0x1002"))
-			gpus[count++] = (struct gpu){.card = card, .dir = dir};
-		else
-			close(dir);
+		struct gpu *g = &gpus[count];
+		*g = (struct gpu){.card = xstrdup(l.names[i]),
+				  .dir = xasprintf("%s/sys/class/drm/%s/device", root, l.names[i])};
+		snprintf(g->name, sizeof(g->name), "amd-%zu", count++);
 	}
-	closedir(d);
-	qsort(gpus, count, sizeof(*gpus), by_card);
-	for (size_t i = 0; i < count; i++)
-		snprintf(gpus[i].name, sizeof(gpus[i].name), "amd-%zu", i);
 	return count;
 }
 
@@ -328,73 +226,59 @@ static void close_source(void *state)
 	struct amdgpu *a = state;
 
 	for (size_t i = 0; i < a->count; i++) {
-		close(a->gpus[i].dir);
 		for (size_t k = 0; k < ARRAY_SIZE(inputs); k++)
 			free(a->gpus[i].paths[k]);
+		free(a->gpus[i].card);
+		free(a->gpus[i].dir);
+		free(a->gpus[i].hwmon);
 	}
 	free(a);
 }
 
-/* ---- facts -------------------------------------------------------------------------------------
- */
+/* ---- metadata ---- */
 
-/* The product, or the PCI number of one without a name. */
+/* The name of the product, or its PCI number. */
 static void add_product(const struct gpu *g, struct strbuf *out)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char text[256];
 
-	if (read_line(g->dir, "product_name", &text)) {
-		text_add_printable(out, text.buf, text.len);
-	} else if (read_line(g->dir, "device", &text)) {
+	if (sys_text(text, sizeof(text), "%s/product_name", g->dir) <= 0) {
+		if (sys_text(text, sizeof(text), "%s/device", g->dir) <= 0)
+			return;
 		strbuf_addstr(out, "AMD ");
-		text_add_printable(out, text.buf, text.len);
 	}
+	text_add_printable(out, text, strcspn(text, "\n"));
 }
 
 static void fact_pci(const struct gpu *g, struct sample_set *set)
 {
 	static const char key[] = "PCI_SLOT_NAME=";
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, slot = STRBUF_INIT;
+	char text[SYSFILE_TEXT];
+	char *line =
+		sys_text(text, sizeof(text), "%s/uevent", g->dir) > 0 ? strstr(text, key) : NULL;
 
-	if (fs_read(g->dir, "uevent", FILE_MAX, &text) < 0)
-		return;
-	const char *line = strstr(text.buf, key);
 	if (!line)
 		return;
 	line += strlen(key);
-	text_add_printable(&slot, line, strcspn(line, "\n"));
-	sample_fact(set, g->entity, "pci", slot.buf);
+	line[strcspn(line, "\n")] = 0;
+	sys_clean(line);
+	sample_set_metadata(set, g->entity, "pci", line);
 }
 
 static void fact_power_limit(const struct gpu *g, struct sample_set *set)
 {
-	_cleanup_free_ char *path = xasprintf("%s/power1_cap", g->hwmon);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	int64_t microwatts;
 
-	if (!*g->hwmon || fs_read(g->dir, path, FILE_MAX, &text) < 0 ||
-	    parse_whole(text.buf, &microwatts) < 0 || microwatts <= 0)
-		return;
-	_cleanup_free_ char *watts = xasprintf("%lld W", (long long)microwatts / 1000000);
-	sample_fact(set, g->entity, "power_limit", watts);
+	if (g->hwmon && sys_i64(&microwatts, "%s/power1_cap", g->hwmon) == 0 && microwatts > 0)
+		sample_format_metadata(set, g->entity, "power_limit", "%lld W",
+				       (long long)microwatts / 1000000);
 }
 
-static void fact_line(const struct gpu *g, struct sample_set *set, const char *key,
-		      const char *file)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, shown = STRBUF_INIT;
-
-	if (!read_line(g->dir, file, &text))
-		return;
-	text_add_printable(&shown, text.buf, text.len < 200 ? text.len : 200);
-	sample_fact(set, g->entity, key, shown.buf);
-}
-
-static void tell_facts(const struct gpu *g, struct sample_set *set)
+static void describe_gpu(const struct gpu *g, struct sample_set *set)
 {
 	static const struct {
 		const char *key, *file;
-	} facts[] = {
+	} metadata[] = {
 		{"uuid", "unique_id"},
 		{"serial", "serial_number"},
 		{"vbios", "vbios_version"},
@@ -402,32 +286,29 @@ static void tell_facts(const struct gpu *g, struct sample_set *set)
 		{"memory_vendor", "mem_info_vram_vendor"},
 	};
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
-	char card[16];
 
 	add_product(g, &name);
 	if (name.len)
-		sample_fact(set, g->entity, "name", name.buf);
-	snprintf(card, sizeof(card), "card%u", g->card);
-	sample_fact(set, g->entity, "card", card);
+		sample_set_metadata(set, g->entity, "name", name.buf);
+	sample_set_metadata(set, g->entity, "card", g->card);
 	fact_pci(g, set);
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
-		fact_line(g, set, facts[i].key, facts[i].file);
+	for (size_t i = 0; i < ARRAY_SIZE(metadata); i++)
+		sys_fact(set, g->entity, metadata[i].key, "%s/%s", g->dir, metadata[i].file);
 }
 
-/* What cannot be asked of a card that is suspended without waking it up. */
-static void tell_more_facts(struct gpu *g, struct sample_set *set)
+/* Facts that would wake up a suspended card. */
+static void describe_active_gpu(struct gpu *g, struct sample_set *set)
 {
-	if (g->told)
+	if (g->described)
 		return;
-	g->told = true;
-	fact_line(g, set, "pcie_speed", "current_link_speed");
-	fact_line(g, set, "pcie_width", "current_link_width");
-	fact_line(g, set, "pcie_width_max", "max_link_width");
+	g->described = true;
+	sys_fact(set, g->entity, "pcie_speed", "%s/current_link_speed", g->dir);
+	sys_fact(set, g->entity, "pcie_width", "%s/current_link_width", g->dir);
+	sys_fact(set, g->entity, "pcie_width_max", "%s/max_link_width", g->dir);
 	fact_power_limit(g, set);
 }
 
-/* ---- the source --------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static int open_source(const struct source_context *ctx, struct sample_set *set, void **state,
 		       struct strbuf *why)
@@ -444,19 +325,19 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 	for (struct gpu *g = a->gpus; g < a->gpus + a->count; g++) {
 		g->entity = sample_entity(set, ENTITY_GPU, g->name);
 		find_inputs(g);
-		tell_facts(g, set);
+		describe_gpu(g, set);
 		for (size_t i = 0; i < ARRAY_SIZE(inputs); i++)
 			if (g->paths[i])
 				found |= (uint64_t)1 << inputs[i].metric;
 	}
-	for (unsigned m = 0; m < METRIC_COUNT; m++)
+	for (unsigned m = 0; m < METRICS; m++)
 		if (!(found >> m & 1))
-			sample_absent(set, m, "the driver has no file of it for this GPU");
+			sample_absent(set, m, "the driver has no file for this on this GPU");
 	*state = a;
 	return 0;
 }
 
-/* Firmware that is not ready answers with nonsense. Only temperatures are ever below zero. */
+/* Firmware that is not ready returns nonsense. Only temperatures can be negative. */
 static bool is_plausible(unsigned metric, int64_t value)
 {
 	if (metric >= M_TEMPERATURE && metric <= M_TEMPERATURE_MEMORY)
@@ -466,40 +347,40 @@ static bool is_plausible(unsigned metric, int64_t value)
 	return value >= 0;
 }
 
-/* What is found at the first look and will stay so. */
-static void tell_errors(struct amdgpu *a, struct sample_set *set)
+/* Reports errors that will not go away as absence. */
+static void report_errors(struct amdgpu *a, struct sample_set *set)
 {
 	uint64_t somewhere = 0;
 
 	for (size_t i = 0; i < set->row_count; i++)
 		somewhere |= set->rows[i].present;
-	for (unsigned m = 0; m < METRIC_COUNT; m++) {
+	for (unsigned m = 0; m < METRICS; m++) {
 		int error = -a->errors[m];
 
 		a->errors[m] = 0;
 		if (somewhere >> m & 1)
 			continue;
 		if (error == EACCES || error == EOPNOTSUPP || error == EINVAL || error == ENODATA)
-			sample_absent(set, m, "the driver's file cannot be read: %s",
-				      strerror(error));
+			sample_absent(set, m, "cannot read the driver's file: %s", strerror(error));
 		else if (error == EBADMSG || error == EFBIG)
-			sample_absent(set, m, "the driver's file is not understood");
+			sample_absent(set, m, "cannot parse the driver's file");
 	}
 }
 
 static int read_source(void *state, struct sample_set *set)
 {
-	_cleanup_strbuf_ struct strbuf status = STRBUF_INIT;
 	struct amdgpu *a = state;
+	char status[32];
 
 	for (struct gpu *g = a->gpus; g < a->gpus + a->count; g++) {
-		bool asleep = read_line(g->dir, "power/runtime_status", &status) &&
-			      !strcmp(status.buf, "suspended");
+		bool asleep =
+			sys_text(status, sizeof(status), "%s/power/runtime_status", g->dir) > 0 &&
+			!strcmp(status, "suspended");
 
 		sample_row(set, g->entity);
-		sample_fact(set, g->entity, "state", asleep ? "suspended" : NULL);
+		sample_set_metadata(set, g->entity, "state", asleep ? "suspended" : NULL);
 		if (!asleep)
-			tell_more_facts(g, set);
+			describe_active_gpu(g, set);
 		for (size_t i = 0; !asleep && i < ARRAY_SIZE(inputs); i++) {
 			int64_t value = 0;
 
@@ -512,36 +393,26 @@ static int read_source(void *state, struct sample_set *set)
 				sample_put(set, inputs[i].metric, value);
 		}
 	}
-	tell_errors(a, set);
+	report_errors(a, set);
 	return 0;
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
+static void describe(void *state, struct strbuf *out)
 {
-	struct amdgpu *a = xcalloc(1, sizeof(*a));
-	int r = -ENOENT;
+	const struct amdgpu *a = state;
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-	a->count = find_gpus(ctx->root, a->gpus);
-	if (a->count) {
-		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
-
-		add_product(&a->gpus[0], &name);
-		strbuf_addf(&report->detail, "%zu GPU%s%s%s%s", a->count, plural(a->count, "", "s"),
-			    name.len ? " (" : "", name.buf, name.len ? ")" : "");
-		r = 0;
-	} else {
-		strbuf_addstr(&report->detail, "no AMD GPU");
-	}
-	close_source(a);
-	return r;
+	add_product(&a->gpus[0], &name);
+	strbuf_addf(out, "%zu GPU%s%s%s%s", a->count, plural(a->count, "", "s"),
+		    name.len ? " (" : "", name.buf, name.len ? ")" : "");
 }
 
 const struct source source_amdgpu = {
 	.name = "amdgpu",
 	.help = "AMD GPUs: load, memory, clocks, power, temperature",
-	.probe = probe,
-	.metrics = metrics_of_gpu,
-	.metric_count = METRIC_COUNT,
+	.describe = describe,
+	.metrics = columns,
+	.metric_count = METRICS,
 	.every = 1,
 	.slow = true,
 	.open = open_source,

@@ -1,12 +1,12 @@
 /*
- * NVIDIA GPUs through the driver's management library, which is opened at run time (nvml.h). Found
- * and described here; readings are in nvidia_read.c.
+ * NVIDIA GPUs through the driver's management library, which is opened at run time (nvml.h). This
+ * file finds and describes them; nvidia_read.c takes readings.
  *
- * The library's calls go to the driver and may block: two of them by design for 20 ms, all of them
- * for as long as it likes when a GPU hangs. A full reading of one H200 takes 65 ms, most of it
- * waiting, one without what is dear about 1 ms (nvidia_rounds.c).
- * PLIMSOLL_NVML, or the option of the source, names another library; programs with privileges of
- * their own do not listen to either.
+ * Calls of the library go to the driver and may block: two of them by design for 20 ms, all of them
+ * indefinitely when a GPU hangs. A full reading of one H200 takes 65 ms, most of it waiting; one
+ * without the expensive values about 1 ms (nvidia_rounds.c).
+ * PLIMSOLL_NVML, or the option of the source, names another library; privileged programs ignore
+ * both.
  */
 #include "sources/gpu/nvidia.h"
 
@@ -15,16 +15,17 @@
 #include <sys/auxv.h>
 
 #include "core/text/text.h"
+#include "sources/columns.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
 
-/* The library to open; NULL with a reason when none is to be. */
+/* The library to open; NULL with a reason: none. */
 static const char *library_path(const struct source_context *ctx, struct strbuf *why)
 {
 	const char *named = ctx->option ? ctx->option : secure_getenv("PLIMSOLL_NVML");
 
 	if (named && getauxval(AT_SECURE)) {
-		strbuf_addstr(why, "another library is not loaded into a privileged program");
+		strbuf_addstr(why, "a privileged program does not load another library");
 		return NULL;
 	}
 	if (!named && *ctx->root) {
@@ -34,23 +35,17 @@ static const char *library_path(const struct source_context *ctx, struct strbuf 
 	return named ? named : LIBRARY;
 }
 
-/* ---- facts -------------------------------------------------------------------------------------
- */
+/* ---- metadata ---- */
 
 bool nvidia_text(const struct nvidia *v, enum nvml_function function, nvml_device device,
 		 struct strbuf *out)
 {
-	void (*f)(void) = v->nvml.functions[function];
 	char text[NVML_TEXT_NAME] = "";
-	int code;
-
-	if (!f)
-		return false;
-	if (device)
-		code = ((int (*)(nvml_device, char *, unsigned))f)(device, text, sizeof(text));
-	else
-		code = ((int (*)(char *, unsigned))f)(text, sizeof(text));
+	int code = device ? NVML_CALL(&v->nvml, function, (nvml_device, char *, unsigned), device,
+				      text, sizeof(text))
+			  : NVML_CALL(&v->nvml, function, (char *, unsigned), text, sizeof(text));
 	size_t n = strnlen(text, sizeof(text));
+
 	if (code != NVML_SUCCESS || !n)
 		return false;
 	text_add_printable(out, text, n);
@@ -60,17 +55,21 @@ bool nvidia_text(const struct nvidia *v, enum nvml_function function, nvml_devic
 static bool get_u32(const struct nvidia *v, enum nvml_function function, nvml_device device,
 		    unsigned *ret)
 {
-	void (*f)(void) = v->nvml.functions[function];
-
-	return f && ((int (*)(nvml_device, unsigned *))f)(device, ret) == NVML_SUCCESS;
+	return NVML_CALL(&v->nvml, function, (nvml_device, unsigned *), device, ret) ==
+	       NVML_SUCCESS;
 }
 
 static bool get_pair(const struct nvidia *v, enum nvml_function function, nvml_device device,
 		     unsigned *a, unsigned *b)
 {
-	void (*f)(void) = v->nvml.functions[function];
+	return NVML_CALL(&v->nvml, function, (nvml_device, unsigned *, unsigned *), device, a, b) ==
+	       NVML_SUCCESS;
+}
 
-	return f && ((int (*)(nvml_device, unsigned *, unsigned *))f)(device, a, b) == NVML_SUCCESS;
+static int get_device(const struct nvidia *v, unsigned index, nvml_device *ret)
+{
+	return NVML_CALL(&v->nvml, FN_nvmlDeviceGetHandleByIndex_v2, (unsigned, nvml_device *),
+			 index, ret);
 }
 
 static void fact_text(const struct nvidia *v, struct sample_set *set, const struct nvidia_gpu *g,
@@ -80,20 +79,17 @@ static void fact_text(const struct nvidia *v, struct sample_set *set, const stru
 
 	if (nvidia_text(v, function, function == FN_nvmlSystemGetDriverVersion ? NULL : g->device,
 			&text))
-		sample_fact(set, g->entity, key, text.buf);
+		sample_set_metadata(set, g->entity, key, text.buf);
 }
 
 static void fact_u32(const struct nvidia *v, struct sample_set *set, const struct nvidia_gpu *g,
 		     const char *key, enum nvml_function function, unsigned divisor,
 		     const char *unit)
 {
-	char text[48];
 	unsigned value = 0;
 
-	if (!get_u32(v, function, g->device, &value) || value == UINT32_MAX)
-		return;
-	snprintf(text, sizeof(text), "%u%s", value / divisor, unit);
-	sample_fact(set, g->entity, key, text);
+	if (get_u32(v, function, g->device, &value) && value != UINT32_MAX)
+		sample_format_metadata(set, g->entity, key, "%u%s", value / divisor, unit);
 }
 
 static void fact_architecture(const struct nvidia *v, struct sample_set *set,
@@ -103,56 +99,50 @@ static void fact_architecture(const struct nvidia *v, struct sample_set *set,
 					    "Pascal", "Volta",  "Turing",   "Ampere",
 					    "Ada",    "Hopper", "Blackwell"};
 	unsigned number = 0, major = 0, minor = 0;
-	char text[48];
 
 	if (get_u32(v, FN_nvmlDeviceGetArchitecture, g->device, &number) &&
 	    number < ARRAY_SIZE(names) && names[number])
-		sample_fact(set, g->entity, "architecture", names[number]);
-	if (get_pair(v, FN_nvmlDeviceGetCudaComputeCapability, g->device, &major, &minor)) {
-		snprintf(text, sizeof(text), "%u.%u", major, minor);
-		sample_fact(set, g->entity, "compute_capability", text);
-	}
+		sample_set_metadata(set, g->entity, "architecture", names[number]);
+	if (get_pair(v, FN_nvmlDeviceGetCudaComputeCapability, g->device, &major, &minor))
+		sample_format_metadata(set, g->entity, "compute_capability", "%u.%u", major, minor);
 }
 
 static void fact_pci(const struct nvidia *v, struct sample_set *set, const struct nvidia_gpu *g)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetPciInfo_v3];
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct nvml_pci pci = {0};
 
-	if (!f || ((int (*)(nvml_device, struct nvml_pci *))f)(g->device, &pci) != NVML_SUCCESS)
+	if (NVML_CALL(&v->nvml, FN_nvmlDeviceGetPciInfo_v3, (nvml_device, struct nvml_pci *),
+		      g->device, &pci) != NVML_SUCCESS)
 		return;
 	text_add_printable(&text, pci.bus_id, strnlen(pci.bus_id, sizeof(pci.bus_id)));
-	sample_fact(set, g->entity, "pci", text.buf);
+	sample_set_metadata(set, g->entity, "pci", text.buf);
 }
 
 static void fact_clock(const struct nvidia *v, struct sample_set *set, const struct nvidia_gpu *g,
 		       const char *key, enum nvml_clock clock)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetMaxClockInfo];
 	unsigned mhz = 0;
-	char text[48];
 
-	if (!f ||
-	    ((int (*)(nvml_device, unsigned, unsigned *))f)(g->device, clock, &mhz) != NVML_SUCCESS)
-		return;
-	snprintf(text, sizeof(text), "%u MHz", mhz);
-	sample_fact(set, g->entity, key, text);
+	if (NVML_CALL(&v->nvml, FN_nvmlDeviceGetMaxClockInfo, (nvml_device, unsigned, unsigned *),
+		      g->device, clock, &mhz) == NVML_SUCCESS)
+		sample_format_metadata(set, g->entity, key, "%u MHz", mhz);
 }
 
-/* CUDA's number is 1000 a version and 10 a minor one. */
+/* 13020 is version 13.2. */
 static bool cuda_version(const struct nvidia *v, char *text, size_t size)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlSystemGetCudaDriverVersion_v2];
 	int number = 0;
 
-	if (!f || ((int (*)(int *))f)(&number) != NVML_SUCCESS || number <= 0)
+	if (NVML_CALL(&v->nvml, FN_nvmlSystemGetCudaDriverVersion_v2, (int *), &number) !=
+		    NVML_SUCCESS ||
+	    number <= 0)
 		return false;
 	snprintf(text, size, "%d.%d", number / 1000, number % 1000 / 10);
 	return true;
 }
 
-static void tell_facts(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set)
+static void describe_gpu(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set)
 {
 	unsigned current = 0, pending = 0;
 	char text[48];
@@ -164,7 +154,7 @@ static void tell_facts(struct nvidia *v, struct nvidia_gpu *g, struct sample_set
 	fact_text(v, set, g, "vbios", FN_nvmlDeviceGetVbiosVersion);
 	fact_text(v, set, g, "driver", FN_nvmlSystemGetDriverVersion);
 	if (cuda_version(v, text, sizeof(text)))
-		sample_fact(set, g->entity, "cuda", text);
+		sample_set_metadata(set, g->entity, "cuda", text);
 	fact_architecture(v, set, g);
 	fact_u32(v, set, g, "power_limit", FN_nvmlDeviceGetEnforcedPowerLimit, 1000, " W");
 	fact_u32(v, set, g, "pcie_generation", FN_nvmlDeviceGetMaxPcieLinkGeneration, 1, "");
@@ -174,40 +164,35 @@ static void tell_facts(struct nvidia *v, struct nvidia_gpu *g, struct sample_set
 	fact_clock(v, set, g, "clock_memory_max", NVML_CLOCK_MEMORY);
 	if (get_pair(v, FN_nvmlDeviceGetMigMode, g->device, &current, &pending)) {
 		g->mig = current == 1;
-		sample_fact(set, g->entity, "mig", g->mig ? "enabled" : "disabled");
+		sample_set_metadata(set, g->entity, "mig", g->mig ? "enabled" : "disabled");
 	}
 }
 
-/* ---- open, probe -------------------------------------------------------------------------------
- */
+/* ---- open, probe ---- */
 
 bool nvidia_attach(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetHandleByIndex_v2];
-	int code = NVML_FUNCTION_NOT_FOUND;
-
 	if (g->device)
 		return true;
-	if (f)
-		code = ((int (*)(unsigned, nvml_device *))f)(g->index, &g->device);
+	int code = get_device(v, g->index, &g->device);
 	if (code == NVML_SUCCESS && g->device) {
-		tell_facts(v, g, set);
+		describe_gpu(v, g, set);
 		return true;
 	}
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	nvml_add_error(&v->nvml, code, &text);
-	sample_fact(set, g->entity, "state", text.buf);
+	sample_set_metadata(set, g->entity, "state", text.buf);
 	g->device = NULL;
 	return false;
 }
 
-/* How many GPUs the library knows; 0 also when it does not say. */
+/* How many GPUs the library knows; 0 also when the call fails. */
 static unsigned count_gpus(const struct nvidia *v)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetCount_v2];
 	unsigned count = 0;
+	int code = NVML_CALL(&v->nvml, FN_nvmlDeviceGetCount_v2, (unsigned *), &count);
 
-	return f && ((int (*)(unsigned *))f)(&count) == NVML_SUCCESS ? count : 0;
+	return code == NVML_SUCCESS ? count : 0;
 }
 
 static void close_source(void *state)
@@ -235,7 +220,7 @@ static int begin(const struct source_context *ctx, struct nvidia **ret, struct s
 	if (r == 0) {
 		v->gpu_count = count_gpus(v);
 		if (!v->gpu_count) {
-			strbuf_addstr(why, "the NVIDIA driver is loaded, but has no GPU for us");
+			strbuf_addstr(why, "the NVIDIA driver is loaded, but no GPU is accessible");
 			r = -ENOENT;
 		}
 	}
@@ -277,7 +262,6 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 /* "2 GPUs (NVIDIA H200), driver 580.159.04, CUDA 13.0" */
 static void describe(struct nvidia *v, struct strbuf *out)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetHandleByIndex_v2];
 	_cleanup_strbuf_ struct strbuf driver = STRBUF_INIT;
 	nvml_device first = NULL;
 	char cuda[48];
@@ -285,7 +269,7 @@ static void describe(struct nvidia *v, struct strbuf *out)
 	strbuf_addf(out, "%u GPU%s", v->gpu_count, plural(v->gpu_count, "", "s"));
 	if (v->gpu_count > GPUS_MAX)
 		strbuf_addf(out, ", of which %d are read", GPUS_MAX);
-	if (f && ((int (*)(unsigned, nvml_device *))f)(0, &first) == NVML_SUCCESS && first) {
+	if (get_device(v, 0, &first) == NVML_SUCCESS && first) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 		if (nvidia_text(v, FN_nvmlDeviceGetName, first, &name))
@@ -297,31 +281,30 @@ static void describe(struct nvidia *v, struct strbuf *out)
 		strbuf_addf(out, ", CUDA %s", cuda);
 }
 
-/* What the row of a GPU leaves out. */
-static void tell_left_out(struct nvidia *v, unsigned index, struct strbuf *out)
+/* Adds what the row of a GPU leaves out. */
+static void report_left_out(struct nvidia *v, unsigned index, struct strbuf *out)
 {
-	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetHandleByIndex_v2];
 	struct nvidia_gpu g = {.index = index};
 	unsigned current = 0, pending = 0, count;
 	struct nvidia_mig migs[MIG_MAX];
-	int code = NVML_FUNCTION_NOT_FOUND;
+	int code = get_device(v, index, &g.device);
 
-	if (f)
-		code = ((int (*)(unsigned, nvml_device *))f)(index, &g.device);
 	if (code != NVML_SUCCESS || !g.device) {
-		strbuf_addf(out, "; gpu-%u is left out until it can be had: ", index);
+		strbuf_addf(out, "; gpu-%u is left out until it is accessible: ", index);
 		nvml_add_error(&v->nvml, code, out);
 		return;
 	}
 	g.mig = get_pair(v, FN_nvmlDeviceGetMigMode, g.device, &current, &pending) && current == 1;
 	count = nvidia_list_migs(v, &g, migs);
 	if (count)
-		strbuf_addf(out,
-			    "; gpu-%u is divided: its row leaves out memory and processes, which "
-			    "are those of its %u MIG device%s",
-			    index, count, plural(count, "", "s"));
+		strbuf_addf(
+			out,
+			"; gpu-%u is divided: memory and processes are in the rows of its %u MIG "
+			"device%s",
+			index, count, plural(count, "", "s"));
 	else if (g.mig)
-		strbuf_addf(out, "; gpu-%u is divided, and no MIG device of it is for us", index);
+		strbuf_addf(out, "; gpu-%u is divided, and none of its MIG devices is accessible",
+			    index);
 }
 
 static int probe(const struct source_context *ctx, struct source_report *report)
@@ -335,19 +318,13 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		return r;
 	describe(v, &report->detail);
 	for (unsigned i = 0; i < v->gpu_count && i < GPUS_MAX; i++)
-		tell_left_out(v, i, &report->detail);
+		report_left_out(v, i, &report->detail);
 	close_source(v);
 	return 0;
 }
 
 static const struct sample_metric metrics_of_gpu[METRIC_COUNT] = {
-#define METRIC(symbol, label, measure, sort, total, factor, text) \
-	{.name = (label),                                         \
-	 .unit = UNIT_##measure,                                  \
-	 .kind = KIND_##sort,                                     \
-	 .agg = AGG_##total,                                      \
-	 .scale = (factor),                                       \
-	 .help = (text)},
+#define METRIC(symbol, ...) METRIC_ROW(__VA_ARGS__),
 #include "sources/gpu/nvidia.def"
 #undef METRIC
 };

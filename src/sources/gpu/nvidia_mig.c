@@ -1,7 +1,7 @@
 /*
- * The MIG devices of an NVIDIA GPU. With MIG on, memory and processes are theirs and stand in their
- * rows, not in the row of the GPU: nothing is counted twice, and a user who may see nothing but his
- * own MIG device has values too.
+ * The MIG devices of an NVIDIA GPU. With MIG enabled, memory and processes belong to them and are
+ * in their rows, not in the row of the GPU: nothing is counted twice, and a user who can access
+ * only one MIG device has values, too.
  */
 #include "sources/gpu/nvidia.h"
 
@@ -10,56 +10,50 @@
 unsigned nvidia_list_migs(const struct nvidia *v, const struct nvidia_gpu *g,
 			  struct nvidia_mig *migs)
 {
-	void (*count)(void) = v->nvml.functions[FN_nvmlDeviceGetMaxMigDeviceCount];
-	void (*handle)(void) = v->nvml.functions[FN_nvmlDeviceGetMigDeviceHandleByIndex];
-	void (*instance)(void) = v->nvml.functions[FN_nvmlDeviceGetGpuInstanceId];
+	const struct nvml *lib = &v->nvml;
 	unsigned most = 0, n = 0;
 
-	if (!g->mig || !count || !handle ||
-	    ((int (*)(nvml_device, unsigned *))count)(g->device, &most) != NVML_SUCCESS)
+	if (!g->mig || NVML_CALL(lib, FN_nvmlDeviceGetMaxMigDeviceCount, (nvml_device, unsigned *),
+				 g->device, &most) != NVML_SUCCESS)
 		return 0;
 	for (unsigned i = 0; i < most && i < MIG_MAX; i++) {
 		struct nvidia_mig m = {.index = i, .gpu_instance = UINT32_MAX};
 
-		if (((int (*)(nvml_device, unsigned, nvml_device *))handle)(
-			    g->device, i, &m.device) != NVML_SUCCESS ||
+		if (NVML_CALL(lib, FN_nvmlDeviceGetMigDeviceHandleByIndex,
+			      (nvml_device, unsigned, nvml_device *), g->device, i,
+			      &m.device) != NVML_SUCCESS ||
 		    !m.device)
 			continue;
-		if (!instance || ((int (*)(nvml_device, unsigned *))instance)(
-					 m.device, &m.gpu_instance) != NVML_SUCCESS)
+		if (NVML_CALL(lib, FN_nvmlDeviceGetGpuInstanceId, (nvml_device, unsigned *),
+			      m.device, &m.gpu_instance) != NVML_SUCCESS)
 			m.gpu_instance = UINT32_MAX;
 		migs[n++] = m;
 	}
 	return n;
 }
 
-static void mig_facts(struct nvidia_reading *r, const struct nvidia_mig *m)
+static void mig_metadata(struct nvidia_reading *r, const struct nvidia_mig *m)
 {
 	static const struct {
 		const char *key;
 		enum nvml_function function;
 	} texts[] = {{"name", FN_nvmlDeviceGetName}, {"uuid", FN_nvmlDeviceGetUUID}};
-	void (*f)(void) = r->v->nvml.functions[FN_nvmlDeviceGetComputeInstanceId];
 	unsigned instance = 0;
-	char number[16];
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 		if (nvidia_text(r->v, texts[i].function, m->device, &text))
-			sample_fact(r->set, r->entity, texts[i].key, text.buf);
+			sample_set_metadata(r->set, r->entity, texts[i].key, text.buf);
 	}
-	if (m->gpu_instance != UINT32_MAX) {
-		snprintf(number, sizeof(number), "%u", m->gpu_instance);
-		sample_fact(r->set, r->entity, "gpu_instance", number);
-	}
-	if (f && ((int (*)(nvml_device, unsigned *))f)(m->device, &instance) == NVML_SUCCESS) {
-		snprintf(number, sizeof(number), "%u", instance);
-		sample_fact(r->set, r->entity, "compute_instance", number);
-	}
+	if (m->gpu_instance != UINT32_MAX)
+		sample_format_metadata(r->set, r->entity, "gpu_instance", "%u", m->gpu_instance);
+	if (NVML_CALL(&r->v->nvml, FN_nvmlDeviceGetComputeInstanceId, (nvml_device, unsigned *),
+		      m->device, &instance) == NVML_SUCCESS)
+		sample_format_metadata(r->set, r->entity, "compute_instance", "%u", instance);
 }
 
-/* Is the memory that of a MIG device before it? Those of one GPU instance share it. */
+/* The MIG device before it that has the same memory: those of one GPU instance share it. */
 static const struct nvidia_mig *shares_memory(const struct nvidia_mig *migs, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
@@ -87,13 +81,13 @@ void nvidia_read_migs(struct nvidia *v, struct nvidia_gpu *g, struct sample_set 
 		snprintf(name, sizeof(name), "%s/mig-%u", g->name, migs[i].index);
 		r.entity = sample_entity(set, ENTITY_GPU, name);
 		seen |= 1u << migs[i].index;
-		mig_facts(&r, &migs[i]);
+		mig_metadata(&r, &migs[i]);
 		sample_row(set, r.entity);
 		if (!owner)
 			nvidia_read_memory(&r);
 		else
 			snprintf(other, sizeof(other), "%s/mig-%u", g->name, owner->index);
-		sample_fact(set, r.entity, "memory_with", owner ? other : NULL);
+		sample_set_metadata(set, r.entity, "memory_with", owner ? other : NULL);
 		nvidia_read_processes(&r);
 	}
 	for (unsigned i = 0; i < MIG_MAX; i++)

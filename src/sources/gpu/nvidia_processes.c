@@ -1,6 +1,6 @@
 /*
- * The processes that compute on an NVIDIA GPU or MIG device, and which of them are the job's. The
- * driver tells process ids of the namespace that we are in; where it does not, they match nobody.
+ * The processes that compute on an NVIDIA GPU or MIG device, and which of them belong to the job.
+ * The driver reports process ids of our namespace; where it does not, no process matches.
  */
 #include "sources/gpu/nvidia.h"
 
@@ -9,8 +9,8 @@
 #define UNTOUCHED 0xa5
 
 /*
- * How far apart the entries are that the library wrote. It is 16 bytes for the first form and 24
- * for the later ones, but some drivers write 32 or 16 for a later one, so we look how far it came.
+ * The size of an entry that the library wrote: 16 bytes for the first form and 24 for the later
+ * ones, but some drivers write 32 or 16 for a later one, so we look how much was written.
  */
 static size_t find_stride(const unsigned char *buffer, size_t size, uint32_t count)
 {
@@ -29,13 +29,11 @@ static size_t find_stride(const unsigned char *buffer, size_t size, uint32_t cou
 static int ask_processes(struct nvidia_reading *r, enum nvml_function function, uint32_t *count)
 {
 	struct nvidia *v = r->v;
-	void (*f)(void) = v->nvml.functions[function];
 
-	if (!f)
-		return NVML_FUNCTION_NOT_FOUND;
 	memset(v->room, UNTOUCHED, (size_t)v->room_for * NVML_PROCESS_LARGEST);
 	*count = v->room_for;
-	return ((int (*)(nvml_device, unsigned *, void *))f)(r->device, count, v->room);
+	return NVML_CALL(&v->nvml, function, (nvml_device, unsigned *, void *), r->device, count,
+			 v->room);
 }
 
 static bool is_listed(const struct nvidia *v, size_t count, uint32_t pid)
@@ -46,7 +44,7 @@ static bool is_listed(const struct nvidia *v, size_t count, uint32_t pid)
 	return false;
 }
 
-/* Appends the processes that a function tells, those who are not in the list yet. */
+/* Appends the processes that a function lists and that are not in our list yet. */
 static int take_processes(struct nvidia_reading *r, enum nvml_function function, size_t *listed)
 {
 	struct nvidia *v = r->v;
@@ -54,7 +52,7 @@ static int take_processes(struct nvidia_reading *r, enum nvml_function function,
 	int code = ask_processes(r, function, &count);
 
 	if (code == NVML_INSUFFICIENT_SIZE && count < PROCESSES_MAX && count >= v->room_for) {
-		v->room_for = count + 16; /* some may come meanwhile */
+		v->room_for = count + 16; /* some may start meanwhile */
 		v->room = xreallocarray(v->room, v->room_for, NVML_PROCESS_LARGEST);
 		code = ask_processes(r, function, &count);
 	}
@@ -76,8 +74,8 @@ static int take_processes(struct nvidia_reading *r, enum nvml_function function,
 	return code;
 }
 
-/* Clients of the multi-process service (MPS), which MPI ranks often are, have a list of their own;
- * the first has only its server. */
+/* Clients of the multi-process service (MPS), such as MPI ranks, are in a second list; the first
+ * one has only the MPS server. */
 static int list_processes(struct nvidia_reading *r, size_t *listed)
 {
 	struct nvidia *v = r->v;
@@ -107,7 +105,7 @@ static bool is_here(const struct nvidia *v, uint32_t pid)
 
 struct tally {
 	uint64_t processes, memory;
-	bool unknown; /* memory of one of them is */
+	bool unknown; /* the memory of one of them is unknown */
 };
 
 static void add_process(struct tally *t, uint64_t memory)
@@ -125,7 +123,7 @@ static void put_tally(struct nvidia_reading *r, unsigned processes, unsigned mem
 	if (!t->unknown)
 		nvidia_put(r, memory, t->memory);
 	else if (nvidia_wanted(r, memory))
-		nvidia_lack(r, memory, "the driver does not tell the memory of a process here");
+		nvidia_lack(r, memory, "the driver does not report the memory of processes here");
 }
 
 void nvidia_read_processes(struct nvidia_reading *r)
@@ -157,17 +155,18 @@ void nvidia_read_processes(struct nvidia_reading *r)
 			strbuf_addf(&pids, "%s%u", pids.len ? " " : "", p.pid);
 	}
 	put_tally(r, M_PROCESSES, M_MEMORY_PROCESSES, &all);
-	sample_fact(r->set, r->entity, "pids", pids.len ? pids.buf : NULL);
+	sample_set_metadata(r->set, r->entity, "pids", pids.len ? pids.buf : NULL);
 	if (!strangers || job.processes) {
 		put_tally(r, M_PROCESSES_JOB, M_MEMORY_JOB, &job);
 		return;
 	}
-	/* none is the job's, and some are nowhere in /proc: they may well be */
+	/* none belongs to the job, but some are not in /proc: they may be of the job */
 	for (unsigned metric = M_PROCESSES_JOB; metric <= M_MEMORY_JOB; metric++) {
 		struct strbuf text = STRBUF_INIT;
 
-		strbuf_addstr(&text, "the driver names processes that are not in /proc: it is of "
-				     "another process id namespace");
+		strbuf_addstr(&text,
+			      "the driver lists processes that are not in /proc: it uses another "
+			      "process id namespace");
 		nvidia_excuse(r, metric, &text);
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * Readings of NVIDIA GPUs. What is cheap is read at every reading, what is dear on a slower clock
- * (nvidia_rounds.c). Every value is asked for by itself: what a GPU does not support is found
- * out once, told, and not asked for again; what we may not see is asked for again each minute, as a
- * GPU may be given back; any other failure leaves the value out of this one reading. A GPU that is
- * lost is asked one question a reading, until it is back.
+ * Readings of NVIDIA GPUs. Cheap values are read at every reading, expensive ones less often
+ * (nvidia_rounds.c). Every value is read separately. A value that a GPU does not support is
+ * reported once and not read again; one that we may not see is tried again every minute, since
+ * access may be granted; any other failure leaves the value out of this one reading. A lost GPU is
+ * tried once per reading, until it is back.
  */
 #include "sources/gpu/nvidia.h"
 
@@ -11,13 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what comes of a call ----------------------------------------------------------------------
- */
+/* ---- results of a call ---- */
 
-/* What we may not see is asked for again so often. */
+/* How often to try again what we may not see. */
 #define REFUSED_NS 60000000000ull
 
-/* Will asking again be of no use, for now at least? */
+/* Is it useless to try again, at least for now? */
 static bool is_lasting(int code)
 {
 	switch (code) {
@@ -47,7 +46,7 @@ void nvidia_excuse(struct nvidia_reading *r, unsigned metric, struct strbuf *tex
 {
 	struct nvidia_reason *reason = &r->v->reasons[metric];
 
-	if (!reason->text && !reason->told) {
+	if (!reason->text && !reason->reported) {
 		reason->text = strbuf_take(text);
 		snprintf(reason->where, sizeof(reason->where), "%s", r->name);
 	}
@@ -90,8 +89,7 @@ void nvidia_put(struct nvidia_reading *r, unsigned metric, uint64_t value)
 		sample_put(r->set, metric, (int64_t)value);
 }
 
-/* ---- values that a call gives one of -----------------------------------------------------------
- */
+/* ---- calls with one value ---- */
 
 enum form { FORM_U32, FORM_U32_OF, FORM_U64, FORM_FIRST, FORM_ECC, FORM_VIOLATION, FORM_BAR1 };
 
@@ -100,8 +98,8 @@ struct query {
 	enum nvml_function function;
 	enum form form;
 	unsigned a, b;
-	unsigned most; /* what is higher is no value; 0: anything but all bits */
-	bool dear;     /* on the slower clock, see nvidia_rounds.c */
+	unsigned most;  /* a higher number is invalid; 0: only all bits set is */
+	bool expensive; /* read less often, see nvidia_rounds.c */
 };
 
 static const struct query queries[] = {
@@ -140,46 +138,43 @@ static const struct query queries[] = {
 	VIOLATION(APP_CLOCKS),
 	VIOLATION(BASE_CLOCKS),
 #undef VIOLATION
-	/* these wait for 20 ms each: last, and not where the rate is known from counters */
+	/* these take 20 ms each: last, and not where counters give the rate */
 	{M_PCIE_TX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_TX, 0, 0, true},
 	{M_PCIE_RX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_RX, 0, 0, true},
 };
 
 static int ask(const struct nvml *n, const struct query *q, nvml_device d, uint64_t *ret)
 {
-	void (*f)(void) = n->functions[q->function];
 	struct nvml_violation violation = {0};
 	struct nvml_bar1 bar1 = {0};
 	unsigned narrow = UINT32_MAX, second = 0;
 	int code = NVML_FUNCTION_NOT_FOUND;
 
-	if (!f)
-		return code;
+#define CALL(types, ...) NVML_CALL(n, q->function, types, d, __VA_ARGS__)
 	switch (q->form) {
 	case FORM_U32:
-		code = ((int (*)(nvml_device, unsigned *))f)(d, &narrow);
+		code = CALL((nvml_device, unsigned *), &narrow);
 		break;
 	case FORM_U32_OF:
-		code = ((int (*)(nvml_device, unsigned, unsigned *))f)(d, q->a, &narrow);
+		code = CALL((nvml_device, unsigned, unsigned *), q->a, &narrow);
 		break;
 	case FORM_FIRST:
-		code = ((int (*)(nvml_device, unsigned *, unsigned *))f)(d, &narrow, &second);
+		code = CALL((nvml_device, unsigned *, unsigned *), &narrow, &second);
 		break;
 	case FORM_U64:
-		return ((int (*)(nvml_device, uint64_t *))f)(d, ret);
+		return CALL((nvml_device, uint64_t *), ret);
 	case FORM_ECC:
-		return ((int (*)(nvml_device, unsigned, unsigned, uint64_t *))f)(d, q->a, q->b,
-										 ret);
+		return CALL((nvml_device, unsigned, unsigned, uint64_t *), q->a, q->b, ret);
 	case FORM_VIOLATION:
-		code = ((int (*)(nvml_device, unsigned, struct nvml_violation *))f)(d, q->a,
-										    &violation);
+		code = CALL((nvml_device, unsigned, struct nvml_violation *), q->a, &violation);
 		*ret = violation.violation_ns;
 		return code;
 	case FORM_BAR1:
-		code = ((int (*)(nvml_device, struct nvml_bar1 *))f)(d, &bar1);
+		code = CALL((nvml_device, struct nvml_bar1 *), &bar1);
 		*ret = bar1.used;
 		return code;
 	}
+#undef CALL
 	*ret = narrow == UINT32_MAX ? UINT64_MAX : narrow;
 	return code;
 }
@@ -198,24 +193,21 @@ static void read_query(struct nvidia_reading *r, const struct query *q)
 static void read_queries(struct nvidia_reading *r)
 {
 	for (const struct query *q = queries; q < queries + ARRAY_SIZE(queries); q++)
-		if (!q->dear)
+		if (!q->expensive)
 			read_query(r, q);
 }
 
-/* ---- values that come in twos and more ---------------------------------------------------------
- */
+/* ---- calls with several values ---- */
 
 static void read_utilization(struct nvidia_reading *r)
 {
 	enum nvml_function function = FN_nvmlDeviceGetUtilizationRates;
-	void (*f)(void) = r->v->nvml.functions[function];
 	struct nvml_utilization u = {UINT32_MAX, UINT32_MAX};
-	int code = NVML_FUNCTION_NOT_FOUND;
 
 	if (!nvidia_wanted(r, M_UTILIZATION_GPU))
 		return;
-	if (f)
-		code = ((int (*)(nvml_device, struct nvml_utilization *))f)(r->device, &u);
+	int code = NVML_CALL(&r->v->nvml, function, (nvml_device, struct nvml_utilization *),
+			     r->device, &u);
 	bool fine = nvidia_got(r, M_UTILIZATION_GPU, function, code);
 	fine &= nvidia_got(r, M_UTILIZATION_MEMORY, function, code);
 	if (fine && u.gpu <= 100)
@@ -230,14 +222,11 @@ static void read_reasons(struct nvidia_reading *r)
 					  NVML_REASON_SYNC_BOOST | NVML_REASON_SW_THERMAL |
 					  NVML_REASON_HW_THERMAL | NVML_REASON_POWER_BRAKE;
 	enum nvml_function function = FN_nvmlDeviceGetCurrentClocksEventReasons;
-	void (*f)(void) = r->v->nvml.functions[function];
-	int code = NVML_FUNCTION_NOT_FOUND;
 	uint64_t mask = 0;
 
 	if (!nvidia_wanted(r, M_THROTTLE_REASONS))
 		return;
-	if (f)
-		code = ((int (*)(nvml_device, uint64_t *))f)(r->device, &mask);
+	int code = NVML_CALL(&r->v->nvml, function, (nvml_device, uint64_t *), r->device, &mask);
 	bool fine = nvidia_got(r, M_THROTTLE_REASONS, function, code);
 	fine &= nvidia_got(r, M_THROTTLED, function, code);
 	if (!fine || mask > INT64_MAX)
@@ -246,18 +235,18 @@ static void read_reasons(struct nvidia_reading *r)
 	nvidia_put(r, M_THROTTLED, (mask & held_down) != 0);
 }
 
-/* The first form counts what the driver reserves as used. */
+/* The first form counts memory that the driver reserves as used. */
 static int ask_memory(struct nvidia_reading *r, struct nvml_memory_v2 *m)
 {
-	void (*f)(void) = r->v->nvml.functions[r->v->memory_function];
+	const struct nvml *n = &r->v->nvml;
 	struct nvml_memory old = {0};
 
-	if (!f)
-		return NVML_FUNCTION_NOT_FOUND;
 	*m = (struct nvml_memory_v2){.version = NVML_MEMORY_V2};
 	if (r->v->memory_function == FN_nvmlDeviceGetMemoryInfo_v2)
-		return ((int (*)(nvml_device, struct nvml_memory_v2 *))f)(r->device, m);
-	int code = ((int (*)(nvml_device, struct nvml_memory *))f)(r->device, &old);
+		return NVML_CALL(n, FN_nvmlDeviceGetMemoryInfo_v2,
+				 (nvml_device, struct nvml_memory_v2 *), r->device, m);
+	int code = NVML_CALL(n, FN_nvmlDeviceGetMemoryInfo, (nvml_device, struct nvml_memory *),
+			     r->device, &old);
 	*m = (struct nvml_memory_v2){
 		.total = old.total, .free = old.free, .used = old.used, .reserved = UINT64_MAX};
 	return code;
@@ -266,7 +255,6 @@ static int ask_memory(struct nvidia_reading *r, struct nvml_memory_v2 *m)
 void nvidia_read_memory(struct nvidia_reading *r)
 {
 	struct nvml_memory_v2 m = {0};
-	char total[24];
 
 	if (!nvidia_wanted(r, M_MEMORY_USED))
 		return;
@@ -286,21 +274,19 @@ void nvidia_read_memory(struct nvidia_reading *r)
 	nvidia_put(r, M_MEMORY_FREE, m.free);
 	nvidia_put(r, M_MEMORY_TOTAL, m.total);
 	nvidia_put(r, M_MEMORY_RESERVED, m.reserved);
-	snprintf(total, sizeof(total), "%llu", (unsigned long long)m.total);
-	sample_fact(r->set, r->entity, "memory", total);
+	sample_format_metadata(r->set, r->entity, "memory", "%llu", (unsigned long long)m.total);
 	if (r->v->memory_function == FN_nvmlDeviceGetMemoryInfo &&
 	    nvidia_wanted(r, M_MEMORY_RESERVED))
 		nvidia_lack(r, M_MEMORY_RESERVED, "this driver counts it as used");
 }
 
-/* ---- field values: many in one call ------------------------------------------------------------
- */
+/* ---- field values: many in one call ---- */
 
 static const struct field {
 	unsigned metric;
 	enum nvml_field_id id;
 	uint32_t scope;
-	bool dear;
+	bool expensive;
 } fields[] = {
 	{M_TEMPERATURE_MEMORY, NVML_FIELD_MEMORY_TEMPERATURE, 0, false},
 	{M_POWER_INSTANT, NVML_FIELD_POWER_INSTANT, 0, false},
@@ -318,7 +304,7 @@ static const struct field {
 	{M_ROWS_REMAPPED_DOUBLE, NVML_FIELD_REMAPPED_UNCORRECTED, 0, true},
 };
 
-/* All bits set where it is no number that can be one of ours. */
+/* All bits set: not a valid number. */
 static uint64_t field_number(const struct nvml_field *f)
 {
 	switch (f->type) {
@@ -334,19 +320,19 @@ static uint64_t field_number(const struct nvml_field *f)
 	case NVML_UNSIGNED_LONG:
 	case NVML_UNSIGNED_LONG_LONG:
 	case NVML_SIGNED_LONG_LONG:
-		return f->value.u64; /* a negative one is too large for us */
+		return f->value.u64; /* a negative one is out of range */
 	default:
 		return UINT64_MAX;
 	}
 }
 
-/* A counter of bytes, and the rate since it was read before. */
+/* A counter of bytes, and the rate since the last reading of it. */
 static void put_traffic(struct nvidia_reading *r, const struct nvml_field *f, unsigned bytes,
 			unsigned rate, struct nvidia_traffic *t)
 {
 	if (f->type == NVML_UNSIGNED_INT) {
 		nvidia_lack(r, bytes,
-			    "the driver's counter has 32 bits, which a second of traffic fills");
+			    "the driver's counter has 32 bits, which overflow within a second");
 		return;
 	}
 	uint64_t before = t->bytes.total, number = field_number(f);
@@ -378,17 +364,16 @@ static void put_field(struct nvidia_reading *r, struct nvidia_gpu *g, unsigned m
 		nvidia_put(r, metric, number);
 }
 
-static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g, bool dear)
+static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g, bool expensive)
 {
 	enum nvml_function function = FN_nvmlDeviceGetFieldValues;
-	void (*f)(void) = r->v->nvml.functions[function];
 	struct nvml_field values[ARRAY_SIZE(fields)];
 	unsigned of[ARRAY_SIZE(fields)];
-	int count = 0, code = NVML_FUNCTION_NOT_FOUND;
+	int count = 0;
 
 	memset(values, 0, sizeof(values));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (fields[i].dear != dear || !nvidia_wanted(r, fields[i].metric))
+		if (fields[i].expensive != expensive || !nvidia_wanted(r, fields[i].metric))
 			continue;
 		values[count].id = fields[i].id;
 		values[count].scope = fields[i].scope;
@@ -396,25 +381,23 @@ static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g, bool dea
 	}
 	if (!count)
 		return;
-	if (f)
-		code = ((int (*)(nvml_device, int, struct nvml_field *))f)(r->device, count,
-									   values);
+	int code = NVML_CALL(&r->v->nvml, function, (nvml_device, int, struct nvml_field *),
+			     r->device, count, values);
 	for (int i = 0; i < count; i++)
 		if (nvidia_got(r, of[i], function, code) &&
 		    nvidia_got(r, of[i], function, (int)values[i].result))
 			put_field(r, g, of[i], &values[i]);
 }
 
-/* ---- what is dear ------------------------------------------------------------------------------
- */
+/* ---- expensive values ---- */
 
-/* The fields come first: where they tell the rate, nobody waits for it. */
-size_t nvidia_dear_count(void)
+/* The fields come first: where they give the rate, the slow call is not needed. */
+size_t nvidia_expensive_count(void)
 {
 	return 1 + ARRAY_SIZE(queries);
 }
 
-bool nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last)
+bool nvidia_read_expensive(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last)
 {
 	if (part == 0) {
 		read_fields(r, g, true);
@@ -422,16 +405,15 @@ bool nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t par
 	}
 	const struct query *q = &queries[part - 1];
 	bool throughput = q->function == FN_nvmlDeviceGetPcieThroughput;
-	/* the rate of 20 ms after the end is of no use */
-	if (!q->dear || (throughput && last) || (q->metric == M_PCIE_TX && g->sent.rated) ||
+	/* a rate measured after the end is useless */
+	if (!q->expensive || (throughput && last) || (q->metric == M_PCIE_TX && g->sent.rated) ||
 	    (q->metric == M_PCIE_RX && g->received.rated))
 		return false;
 	read_query(r, q);
 	return q->metric == M_ENERGY;
 }
 
-/* ---- a reading ---------------------------------------------------------------------------------
- */
+/* ---- a reading ---- */
 
 static void ask_again(struct nvidia_gpu *g, uint64_t now_ns)
 {
@@ -468,12 +450,12 @@ static void read_gpu(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *
 	nvidia_round_read(&r, g);
 	if (r.lost)
 		nvml_add_error(&v->nvml, NVML_GPU_IS_LOST, &state);
-	sample_fact(set, g->entity, "state", r.lost ? state.buf : NULL);
+	sample_set_metadata(set, g->entity, "state", r.lost ? state.buf : NULL);
 	nvidia_read_migs(v, g, set, migs, mig_count);
 }
 
-/* Tells the reasons that came up, with where, if it is not so everywhere. */
-static void tell_reasons(struct nvidia *v, struct sample_set *set)
+/* Reports new reasons for absence, with the GPU if it does not concern all of them. */
+static void report_reasons(struct nvidia *v, struct sample_set *set)
 {
 	uint64_t somewhere = 0;
 
@@ -490,7 +472,7 @@ static void tell_reasons(struct nvidia *v, struct sample_set *set)
 			sample_absent(set, m, "%s", reason->text);
 		free(reason->text);
 		reason->text = NULL;
-		reason->told = true;
+		reason->reported = true;
 	}
 }
 
@@ -510,6 +492,6 @@ int nvidia_read(void *state, struct sample_set *set)
 	for (size_t i = 0; i < set->row_count; i++)
 		any |= set->rows[i].present != 0;
 	nvidia_round_end(v, set);
-	tell_reasons(v, set);
+	report_reasons(v, set);
 	return any ? 0 : -EIO;
 }

@@ -1,11 +1,11 @@
 /*
- * The slower clock of what is dear to ask an NVIDIA driver for. On an H200 the energy takes 3 to 16
- * ms of CPU, each of eight violations 1 ms, the traffic over PCI Express sleeps for 21 ms in each
- * direction; all the rest together takes 1 ms. So the rest is read at every reading, and these
- * in rounds: one at the first reading, one every five seconds, seldomer where the sampler is over
- * its budget, and one at the end. A round goes on over several readings when it would take more
- * than a fifth of the time between them. A value stands in the reading in which it was asked for,
- * and so has its own time.
+ * When to read values that are expensive to get from an NVIDIA driver. On an H200 the energy takes
+ * 3 to 16 ms of CPU, each of eight violations 1 ms, the traffic over PCI Express sleeps for 21 ms
+ * in each direction; all the rest together takes 1 ms. So the rest is read at every reading, and
+ * these in rounds: one at the first reading, one every five seconds, less often when the sampler is
+ * over its budget, and one at the end. A round is spread over several readings when it would take
+ * more than a fifth of the time between them. A value is part of the reading in which it was read,
+ * and so has the right time.
  */
 #include "core/clock.h"
 #include "sources/gpu/nvidia.h"
@@ -25,7 +25,7 @@ void nvidia_round_begin(struct nvidia *v, uint64_t now_ns)
 	struct nvidia_round *round = &v->round;
 	uint64_t since =
 		round->reading_ns && now_ns > round->reading_ns ? now_ns - round->reading_ns : 0;
-	size_t parts = nvidia_dear_count() * v->gpu_count;
+	size_t parts = nvidia_expensive_count() * v->gpu_count;
 
 	/* readings are not exactly a period apart: half of one is near enough */
 	bool due = !round->begin_ns || v->ctx->whole ||
@@ -47,15 +47,16 @@ void nvidia_round_begin(struct nvidia *v, uint64_t now_ns)
 void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g)
 {
 	struct nvidia_round *round = &r->v->round;
-	size_t parts = nvidia_dear_count(), end = (g->index + 1) * parts;
+	size_t parts = nvidia_expensive_count(), end = (g->index + 1) * parts;
 
-	/* of those before, which could not be read now */
+	/* skips GPUs that could not be read now */
 	if (round->next < g->index * parts)
 		round->next = g->index * parts;
 	while (round->next < end && !r->lost && (round->in_one || round->left_ns)) {
 		uint64_t before = clock_boottime_ns();
 
-		bool energy = nvidia_read_dear(r, g, round->next - g->index * parts, round->last);
+		bool energy =
+			nvidia_read_expensive(r, g, round->next - g->index * parts, round->last);
 		round->next++;
 		uint64_t after = clock_boottime_ns(), spent = after - before;
 		if (energy) {
@@ -71,10 +72,10 @@ void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g)
 
 void nvidia_round_end(struct nvidia *v, struct sample_set *set)
 {
-	/* of all that is read the energy has to have its true time: its growth is shown as power */
+	/* the energy needs its true time most: its growth is shown as power */
 	if (v->round.energy_from_ns)
 		sample_between(set, v->round.energy_from_ns, v->round.energy_to_ns);
 	/* the last ones could not be read */
-	if (v->round.left_ns && v->round.next < nvidia_dear_count() * v->gpu_count)
-		v->round.next = nvidia_dear_count() * v->gpu_count;
+	if (v->round.left_ns && v->round.next < nvidia_expensive_count() * v->gpu_count)
+		v->round.next = nvidia_expensive_count() * v->gpu_count;
 }

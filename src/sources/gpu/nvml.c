@@ -7,7 +7,7 @@
 
 #include "core/text/text.h"
 
-/* The names to look up, and what to take where one is missing. */
+/* The names to look up, and their substitutes. */
 static const struct {
 	const char *name, *other;
 } names[NVML_FUNCTION_COUNT] = {
@@ -45,24 +45,21 @@ static void resolve(struct nvml *n)
 
 		if (!found && strcmp(names[i].other, "NONE") != 0)
 			found = dlsym(n->library, names[i].other);
-		/* a data pointer that is one to a function: POSIX says how */
+		/* POSIX allows to convert the pointer this way only */
 		memcpy(&n->functions[i], &found, sizeof(found));
 	}
 }
 
-/* What keeps the library from working, with a code that tells the cases apart. */
+/* Explains why the library cannot be used; the errno tells the cases apart. */
 static int refuse(const struct nvml *n, int code, struct strbuf *why)
 {
-	strbuf_addstr(why, "the NVIDIA library is here, but ");
-	if (code == NVML_DRIVER_NOT_LOADED) {
-		strbuf_addstr(why, "its driver is not loaded");
-		return -ENODEV;
-	}
-	if (code == NVML_VERSION_MISMATCH) {
-		strbuf_addstr(why, "it is of another version than the loaded driver");
-		return -EPROTO;
-	}
-	strbuf_addstr(why, "it cannot be used: ");
+	strbuf_addstr(why, "found the NVIDIA library, but ");
+	if (code == NVML_DRIVER_NOT_LOADED)
+		return strbuf_fail(why, -ENODEV, "its driver is not loaded");
+	if (code == NVML_VERSION_MISMATCH)
+		return strbuf_fail(why, -EPROTO,
+				   "its version differs from that of the loaded driver");
+	strbuf_addstr(why, "cannot use it: ");
 	nvml_add_error(n, code, why);
 	return code == NVML_NO_PERMISSION ? -EACCES : -EIO;
 }
@@ -80,17 +77,13 @@ int nvml_open(struct nvml *n, const char *path, struct strbuf *why)
 		return -ENOENT;
 	}
 	resolve(n);
-	int (*init)(void) = (int (*)(void))n->functions[FN_nvmlInit_v2];
-	if (!init) {
-		strbuf_addf(why, "'%s' is no NVIDIA driver library", path);
-		dlclose(n->library);
-		n->library = NULL;
-		return -ENOENT;
-	}
-	int code = init();
+	int r = -ENOENT, code = NVML_CALL(n, FN_nvmlInit_v2, (void));
 	if (code == NVML_SUCCESS)
 		return 0;
-	int r = refuse(n, code, why);
+	if (n->functions[FN_nvmlInit_v2])
+		r = refuse(n, code, why);
+	else
+		strbuf_addf(why, "'%s' is not an NVIDIA driver library", path);
 	dlclose(n->library);
 	n->library = NULL;
 	return r;
@@ -98,12 +91,9 @@ int nvml_open(struct nvml *n, const char *path, struct strbuf *why)
 
 void nvml_close(struct nvml *n)
 {
-	int (*end)(void) = (int (*)(void))n->functions[FN_nvmlShutdown];
-
 	if (!n->library)
 		return;
-	if (end)
-		(void)end();
+	(void)NVML_CALL(n, FN_nvmlShutdown, (void));
 	dlclose(n->library);
 	n->library = NULL;
 }

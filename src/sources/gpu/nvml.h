@@ -1,36 +1,30 @@
 /*
- * As much of NVIDIA's management library (libnvidia-ml.so.1) as we call: its binary interface as
- * NVIDIA documents it, written here because a machine that builds Plimsoll need not have NVIDIA's
- * header. The library is opened at run time and every function is looked up by itself, so that an
- * older or newer driver lacks only what it lacks. Names of functions carry a version where the
- * meaning or a structure changed; the oldest form has none.
+ * The part of NVIDIA's management library (libnvidia-ml.so.1) that we call: its documented binary
+ * interface, declared here because a machine that builds Plimsoll need not have NVIDIA's header.
+ * The library is opened at run time and every function is looked up separately, so that an older or
+ * newer driver lacks single values only. Names of functions carry a version where the meaning or a
+ * structure changed; the oldest form has none.
  *
  * Includes nothing of ours: tests/interop/nvml_record.c calls the same declarations on a real GPU,
- * which is the check that sizes and numbers are right.
+ * which verifies sizes and numbers.
  */
-#ifndef PL_SOURCES_GPU_NVML_H
-#define PL_SOURCES_GPU_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- the binary interface ----------------------------------------------------------------------
- */
+/* ---- the binary interface ---- */
 
 enum nvml_return {
 	NVML_SUCCESS = 0,
-	NVML_UNINITIALIZED = 1,
 	NVML_INVALID_ARGUMENT = 2,
 	NVML_NOT_SUPPORTED = 3,
 	NVML_NO_PERMISSION = 4,
-	NVML_NOT_FOUND = 6,
 	NVML_INSUFFICIENT_SIZE = 7,
 	NVML_DRIVER_NOT_LOADED = 9,
-	NVML_TIMEOUT = 10,
 	NVML_FUNCTION_NOT_FOUND = 13,
 	NVML_GPU_IS_LOST = 15,
-	NVML_RESET_REQUIRED = 16,
-	NVML_VERSION_MISMATCH = 18, /* the library is of another driver than the kernel's */
+	NVML_VERSION_MISMATCH = 18, /* library and kernel driver differ */
 	NVML_ARGUMENT_VERSION = 25,
 	NVML_DEPRECATED = 26,
 	NVML_UNKNOWN = 999,
@@ -144,20 +138,15 @@ enum nvml_policy {
 
 /* Why clocks are lower than they could be; bits of nvmlDeviceGetCurrentClocksEventReasons. */
 enum nvml_clock_reason {
-	NVML_REASON_IDLE = 0x1,
-	NVML_REASON_APP_CLOCKS = 0x2,
 	NVML_REASON_POWER_CAP = 0x4,
 	NVML_REASON_HW_SLOWDOWN = 0x8,
 	NVML_REASON_SYNC_BOOST = 0x10,
 	NVML_REASON_SW_THERMAL = 0x20,
 	NVML_REASON_HW_THERMAL = 0x40,
 	NVML_REASON_POWER_BRAKE = 0x80,
-	NVML_REASON_DISPLAY_CLOCKS = 0x100,
 };
 
-#define NVML_STATE_UNKNOWN 32 /* of nvmlDeviceGetPerformanceState */
-
-/* Lengths of texts that the library documents as enough. */
+/* Sizes of texts, as the library documents them. */
 #define NVML_TEXT_NAME 96
 #define NVML_TEXT_UUID 96
 #define NVML_TEXT_SERIAL 30
@@ -165,8 +154,8 @@ enum nvml_clock_reason {
 #define NVML_TEXT_VERSION 80
 
 /*
- * Every function that we call. Behind the name the one to take where it is missing, which takes
- * the same arguments, or NONE.
+ * Every function that we call, and its substitute where it is missing, which takes the same
+ * arguments, or NONE.
  */
 #define NVML_FUNCTIONS(F, NONE)                                                                   \
 	F(nvmlInit_v2, nvmlInit)                                                                  \
@@ -215,8 +204,7 @@ enum nvml_clock_reason {
 	F(nvmlDeviceGetPerformanceState, NONE)                                                    \
 	F(nvmlDeviceGetFieldValues, NONE)
 
-/* ---- the library, opened -----------------------------------------------------------------------
- */
+/* ---- the library, opened ---- */
 
 enum nvml_function {
 #define F(name, other) FN_##name,
@@ -227,19 +215,22 @@ enum nvml_function {
 
 struct nvml {
 	void *library;
-	void (*functions[NVML_FUNCTION_COUNT])(void); /* NULL: this library has it not */
+	void (*functions[NVML_FUNCTION_COUNT])(void); /* NULL: this library does not have it */
 };
+
+/* Calls a function of the library, with the types of its arguments in parentheses;
+ * NVML_FUNCTION_NOT_FOUND when the library does not have it. */
+#define NVML_CALL(n, function, types, ...)                                                \
+	((n)->functions[function] ? ((int(*) types)(n)->functions[function])(__VA_ARGS__) \
+				  : NVML_FUNCTION_NOT_FOUND)
 
 struct strbuf;
 /*
- * Opens the library of this name or path and initialises it. -ENOENT: there is none. Another
- * negative errno: it is there and why says what keeps it from working; -ENODEV: the driver is not
- * loaded.
+ * Opens the library of this name or path and initialises it. -ENOENT: there is none. -ENODEV: the
+ * driver is not loaded. Another negative errno: why says what is wrong.
  */
 int nvml_open(struct nvml *n, const char *path, struct strbuf *why);
 void nvml_close(struct nvml *n);
 const char *nvml_function_name(enum nvml_function function);
-/* The library's words for an error. */
+/* Adds the library's text for an error. */
 void nvml_add_error(const struct nvml *n, int code, struct strbuf *out);
-
-#endif

@@ -1,15 +1,14 @@
 /*
  * Clock frequency of each CPU, and how often it was throttled for heat.
  *
- * There are two ways to the same number. scaling_cur_freq is one file a CPU, and cheap with kept
- * descriptors, except that Linux 4.13 to 5.17 on x86 sleep 10 to 20 ms for each CPU whose last
- * answer is older than a second: 5 s for 256 of them. /proc/cpuinfo sleeps once for all, but is a
- * text of 1.5 kB a CPU to be made and read. Both are timed when the source is opened, and the
- * cheaper is taken; cpufreq=files and cpufreq=cpuinfo decide. Where the kernel may sleep, the
- * source is slow.
+ * There are two ways to read it. scaling_cur_freq is one file per CPU, and cheap with open
+ * descriptors, except that Linux 4.13 to 5.17 on x86 sleeps 10 to 20 ms for each CPU whose last
+ * answer is older than a second: 5 s for 256 CPUs. /proc/cpuinfo sleeps once for all, but is a text
+ * of 1.5 kB per CPU. Both are timed when the source is opened, and the faster one is used;
+ * cpufreq=files and cpufreq=cpuinfo choose one. The kernel may sleep: a slow source.
  *
- * Counts of throttling are of a core or a package, and told by each CPU of it: the node's sum takes
- * the largest of a core, and one of a package.
+ * Throttling is counted per core or package, and each of their CPUs shows it: the node's sum takes
+ * the largest count of a core, and one CPU of a package.
  */
 #include "sources/node/cpufreq.h"
 
@@ -18,30 +17,24 @@
 
 #include "core/clock.h"
 #include "core/system/procparse.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
 #define CPUS "/sys/devices/system/cpu"
 #define CPUS_MAX 8192
 #define CPUINFO_MAX ((size_t)32 << 20)
-#define TRIAL_NS 50000000ull /* files are given up as too slow after this */
-/* CPUs that come later are looked for so often. */
-#define LOOK_NS 30000000000ull
+#define TRIAL_NS 50000000ull /* files that take longer are too slow */
 
-enum { FREQUENCY, LOWEST, HIGHEST, CORE_THROTTLES, PACKAGE_THROTTLES, METRICS };
-
-static const struct sample_metric metrics_of_cpufreq[METRICS] = {
-	[FREQUENCY] = {"frequency", UNIT_HERTZ, KIND_GAUGE, AGG_NONE, 1000,
-		       "clock frequency; of the node the mean over CPUs"},
-	[LOWEST] = {"frequency_lowest", UNIT_HERTZ, KIND_GAUGE, AGG_MIN, 1000,
-		    "frequency of the slowest CPU"},
-	[HIGHEST] = {"frequency_highest", UNIT_HERTZ, KIND_GAUGE, AGG_MAX, 1000,
-		     "frequency of the fastest CPU"},
-	[CORE_THROTTLES] = {"core_throttles", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			    "times a core was slowed down for heat"},
-	[PACKAGE_THROTTLES] = {"package_throttles", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-			       "times a package was slowed down for heat"},
-};
+#define METRICS_OF_CPUFREQ(X)                                                                    \
+	X(FREQUENCY, GAUGE("frequency", HERTZ, NONE, 1000,                                       \
+			   "clock frequency; of the node: the mean of its CPUs"))                \
+	X(LOWEST, GAUGE("frequency_lowest", HERTZ, MIN, 1000, "frequency of the slowest CPU"))   \
+	X(HIGHEST, GAUGE("frequency_highest", HERTZ, MAX, 1000, "frequency of the fastest CPU")) \
+	X(CORE_THROTTLES, COUNT("core_throttles", "times a core was throttled because of heat")) \
+	X(PACKAGE_THROTTLES,                                                                     \
+	  COUNT("package_throttles", "times a package was throttled because of heat"))
+DEFINE_METRICS(METRICS_OF_CPUFREQ);
 
 struct cpu {
 	int number;
@@ -49,9 +42,9 @@ struct cpu {
 	int64_t package, core; /* -1: not known */
 	struct sysfile freq, throttle, package_throttle;
 	size_t head;              /* the first CPU of its core */
-	uint64_t khz;             /* of this reading; 0: not there */
+	uint64_t khz;             /* of this reading; 0: unknown */
 	uint64_t throttles, most; /* most: of its core, kept by the head */
-	bool has_throttles, told;
+	bool has_throttles, described;
 };
 
 struct cpufreq {
@@ -59,13 +52,13 @@ struct cpufreq {
 	struct cpu *list;
 	size_t count, cap;
 	bool by_cpuinfo;
-	uint64_t looked_ns; /* when CPUs were looked for */
+	size_t readable;    /* CPUs with a frequency, when it was opened */
+	uint64_t looked_ns; /* when we last looked for CPUs */
 	struct sysfile cpuinfo;
 	struct strbuf text;
 };
 
-/* ---- /proc/cpuinfo ----------------------------------------------------------------------------
- */
+/* ---- /proc/cpuinfo ---- */
 
 /* "2596.142": thousandths of a megahertz. */
 static bool parse_mhz(const char *p, const char *end, uint64_t *khz)
@@ -93,23 +86,22 @@ static bool parse_mhz(const char *p, const char *end, uint64_t *khz)
 
 bool cpufreq_next(const char **p, const char *end, int64_t *cpu, uint64_t *khz)
 {
-	while (*p < end) {
-		const char *line = *p, *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = newline ? newline : end;
-		const char *colon = memchr(line, ':', (size_t)(stop - line)), *key = colon;
-		uint64_t n;
+	struct words line;
+	uint64_t n;
 
-		*p = newline ? newline + 1 : end;
-		if (!colon)
+	while (sys_line(p, end, &line)) {
+		const char *value = memchr(line.p, ':', (size_t)(line.end - line.p));
+		struct words key = {line.p, value};
+
+		if (!value)
 			continue;
-		while (key > line && (key[-1] == ' ' || key[-1] == '\t'))
-			key--;
-		for (colon++; colon < stop && *colon == ' ';)
-			colon++;
-		if (proc_name_is(line, (size_t)(key - line), "processor"))
-			*cpu = proc_number(&colon, stop, &n) && n < CPUS_MAX ? (int64_t)n : -1;
-		else if (proc_name_is(line, (size_t)(key - line), "cpu MHz") && *cpu >= 0 &&
-			 parse_mhz(colon, stop, khz))
+		while (key.end > key.p && (key.end[-1] == ' ' || key.end[-1] == '\t'))
+			key.end--;
+		for (value++; value < line.end && *value == ' ';)
+			value++;
+		if (word_is(&key, "processor"))
+			*cpu = proc_number(&value, line.end, &n) && n < CPUS_MAX ? (int64_t)n : -1;
+		else if (word_is(&key, "cpu MHz") && *cpu >= 0 && parse_mhz(value, line.end, khz))
 			return true;
 	}
 	return false;
@@ -125,9 +117,7 @@ static struct cpu *find_cpu(struct cpufreq *s, int64_t number, size_t hint)
 	return NULL;
 }
 
-/* ---- reading frequencies
- * -------------------------------------------------------------------------
- */
+/* ---- reading frequencies ---- */
 
 static size_t read_cpuinfo(struct cpufreq *s)
 {
@@ -150,7 +140,7 @@ static size_t read_cpuinfo(struct cpufreq *s)
 	return found;
 }
 
-/* Gives up after a time, when there is one. */
+/* Gives up after limit_ns; 0: no limit. */
 static size_t read_files(struct cpufreq *s, uint64_t limit_ns)
 {
 	uint64_t begin = limit_ns ? clock_boottime_ns() : 0;
@@ -169,8 +159,8 @@ static size_t read_files(struct cpufreq *s, uint64_t limit_ns)
 	return found;
 }
 
-/* Which way is there, and which is cheaper. 0, or -ENOENT. */
-static int choose_way(struct cpufreq *s, const char *option, struct strbuf *text)
+/* Chooses the faster way of those that work. 0, or -ENOENT. */
+static int choose_way(struct cpufreq *s, const char *option, struct strbuf *why)
 {
 	bool files_only = option && !strcmp(option, "files");
 	bool cpuinfo_only = option && !strcmp(option, "cpuinfo");
@@ -181,20 +171,15 @@ static int choose_way(struct cpufreq *s, const char *option, struct strbuf *text
 	size_t in_cpuinfo = files_only ? 0 : read_cpuinfo(s);
 	uint64_t end = clock_boottime_ns();
 
-	if (!in_files && !in_cpuinfo) {
-		strbuf_addf(text, "no frequencies in %s" CPUS " or %s/proc/cpuinfo", s->root,
-			    s->root);
-		return -ENOENT;
-	}
+	if (!in_files && !in_cpuinfo)
+		return strbuf_fail(why, -ENOENT, "no frequencies in %s" CPUS " or %s/proc/cpuinfo",
+				   s->root, s->root);
 	s->by_cpuinfo = in_cpuinfo && (!in_files || end - middle < middle - begin);
-	strbuf_addf(text, "%zu CPUs by %s", s->by_cpuinfo ? in_cpuinfo : s->count,
-		    s->by_cpuinfo ? "/proc/cpuinfo" : "scaling_cur_freq");
+	s->readable = s->by_cpuinfo ? in_cpuinfo : s->count;
 	return 0;
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
+/* ---- the source ---- */
 
 static void add_cpu(struct cpufreq *s, uint64_t number)
 {
@@ -211,7 +196,7 @@ static void add_cpu(struct cpufreq *s, uint64_t number)
 	snprintf(c->name, sizeof(c->name), "cpu%d", c->number);
 }
 
-/* What a CPU that is offline does not have: where it belongs, and what is counted of heat. */
+/* Finds what an offline CPU does not have: its core and package, and its throttle counts. */
 static void find_throttles(struct cpufreq *s, size_t number)
 {
 	struct cpu *c = &s->list[number];
@@ -233,22 +218,22 @@ static void find_throttles(struct cpufreq *s, size_t number)
 		if (c->core >= 0 && o->core == c->core)
 			c->head = o->head;
 	}
-	/* one of a package tells for all of it */
+	/* one CPU is enough for a package */
 	if (first)
 		sysfile_init(&c->package_throttle,
 			     "%s" CPUS "/%s/thermal_throttle/package_throttle_count", s->root,
 			     c->name);
 }
 
-/* Those that are not in the list yet. */
+/* Adds the CPUs that are not in the list yet. */
 static void find_cpus(struct cpufreq *s)
 {
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 	int64_t last = -1;
 	uint64_t number;
 	bool any = false;
 
-	(void)syslist_read(&l, "cpu", "%s" CPUS, s->root);
+	(void)name_list_read(&l, "cpu", "%s" CPUS, s->root);
 	for (size_t i = 0; i < l.count; i++) {
 		if (parse_u64(l.names[i] + 3, &number) < 0 || number >= CPUS_MAX)
 			continue;
@@ -273,18 +258,10 @@ static void find_cpus(struct cpufreq *s)
 			add_cpu(s, (uint64_t)last);
 }
 
-static struct cpufreq *new_cpufreq(const struct source_context *ctx)
+static void close_cpufreq(void *state)
 {
-	struct cpufreq *s = xcalloc(1, sizeof(*s));
+	struct cpufreq *s = state;
 
-	*s = (struct cpufreq){.root = ctx->root, .text = STRBUF_INIT};
-	sysfile_init(&s->cpuinfo, "%s/proc/cpuinfo", s->root);
-	find_cpus(s);
-	return s;
-}
-
-static void release(struct cpufreq *s)
-{
 	for (size_t i = 0; i < s->count; i++) {
 		sysfile_close(&s->list[i].freq);
 		sysfile_close(&s->list[i].throttle);
@@ -296,40 +273,30 @@ static void release(struct cpufreq *s)
 	free(s);
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	struct cpufreq *s = new_cpufreq(ctx);
-	int r = choose_way(s, ctx->option, &report->detail);
-
-	release(s);
-	return r;
-}
-
 /* Limits in hertz, as the value itself. */
-static void tell_limit(struct sample_set *set, uint32_t node, const char *root, const char *key,
-		       const char *file)
+static void describe_limit(struct sample_set *set, uint32_t node, const char *root, const char *key,
+			   const char *file)
 {
 	int64_t khz;
-	char text[32];
 
 	if (sys_i64(&khz, "%s" CPUS "/cpu0/cpufreq/cpuinfo_%s_freq", root, file) < 0 &&
 	    sys_i64(&khz, "%s" CPUS "/cpu0/cpufreq/scaling_%s_freq", root, file) < 0)
 		return;
-	if (khz <= 0)
-		return;
-	snprintf(text, sizeof(text), "%.10g", (double)khz * 1000);
-	sample_fact(set, node, key, text);
+	if (khz > 0)
+		sample_format_metadata(set, node, key, "%.10g", (double)khz * 1000);
 }
 
 static int open_cpufreq(const struct source_context *ctx, struct sample_set *set, void **state,
 			struct strbuf *why)
 {
-	struct cpufreq *s = new_cpufreq(ctx);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	int r = choose_way(s, ctx->option, &text);
+	struct cpufreq *s = xcalloc(1, sizeof(*s));
+
+	*s = (struct cpufreq){.root = ctx->root, .text = STRBUF_INIT};
+	sysfile_init(&s->cpuinfo, "%s/proc/cpuinfo", s->root);
+	find_cpus(s);
+	int r = choose_way(s, ctx->option, why);
 	if (r < 0) {
-		strbuf_addstr(why, text.buf);
-		release(s);
+		close_cpufreq(s);
 		return r;
 	}
 	bool throttles = false;
@@ -341,31 +308,25 @@ static int open_cpufreq(const struct source_context *ctx, struct sample_set *set
 	for (unsigned m = CORE_THROTTLES; !throttles && m <= PACKAGE_THROTTLES; m++)
 		sample_absent(set, m, "the kernel does not count this for this processor");
 	uint32_t node = sample_entity(set, ENTITY_NODE, "node");
-	sample_fact(set, node, "by", s->by_cpuinfo ? "/proc/cpuinfo" : "scaling_cur_freq");
+	sample_set_metadata(set, node, "by", s->by_cpuinfo ? "/proc/cpuinfo" : "scaling_cur_freq");
 	sys_fact(set, node, "driver", "%s" CPUS "/cpu0/cpufreq/scaling_driver", s->root);
 	sys_fact(set, node, "governor", "%s" CPUS "/cpu0/cpufreq/scaling_governor", s->root);
-	tell_limit(set, node, s->root, "min", "min");
-	tell_limit(set, node, s->root, "max", "max");
+	describe_limit(set, node, s->root, "min", "min");
+	describe_limit(set, node, s->root, "max", "max");
 	*state = s;
 	return 0;
 }
 
-static void tell_cpu(struct sample_set *set, uint32_t e, struct cpu *c)
+static void describe_cpu(struct sample_set *set, uint32_t e, struct cpu *c)
 {
-	char text[32];
-
-	c->told = true;
-	if (c->package >= 0) {
-		snprintf(text, sizeof(text), "%lld", (long long)c->package);
-		sample_fact(set, e, "package", text);
-	}
-	if (c->core >= 0) {
-		snprintf(text, sizeof(text), "%lld", (long long)c->core);
-		sample_fact(set, e, "core", text);
-	}
+	c->described = true;
+	if (c->package >= 0)
+		sample_format_metadata(set, e, "package", "%lld", (long long)c->package);
+	if (c->core >= 0)
+		sample_format_metadata(set, e, "core", "%lld", (long long)c->core);
 }
 
-/* Sum over cores of the largest that a CPU of the core tells. */
+/* Sum over cores of the largest count that a CPU of the core shows. */
 static bool sum_of_cores(struct cpufreq *s, uint64_t *ret)
 {
 	bool any = false;
@@ -416,11 +377,8 @@ static void look_again(struct cpufreq *s, uint64_t now_ns)
 {
 	size_t before = s->count;
 
-	if (!s->looked_ns)
-		s->looked_ns = now_ns;
-	if (now_ns - s->looked_ns < LOOK_NS)
+	if (!sys_look_again(&s->looked_ns, now_ns))
 		return;
-	s->looked_ns = now_ns;
 	find_cpus(s);
 	for (size_t i = before; s->by_cpuinfo && i < s->count; i++)
 		sysfile_close(&s->list[i].freq);
@@ -443,8 +401,8 @@ static int read_cpufreq(void *state, struct sample_set *set)
 		if (!c->khz && !c->has_throttles) /* offline */
 			continue;
 		uint32_t e = sample_entity(set, ENTITY_CPU, c->name);
-		if (!c->told)
-			tell_cpu(set, e, c);
+		if (!c->described)
+			describe_cpu(set, e, c);
 		sample_row(set, e);
 		if (c->khz)
 			sys_put(set, FREQUENCY, c->khz);
@@ -471,16 +429,19 @@ static int read_cpufreq(void *state, struct sample_set *set)
 	return 0;
 }
 
-static void close_cpufreq(void *state)
+static void describe(void *state, struct strbuf *out)
 {
-	release(state);
+	const struct cpufreq *s = state;
+
+	strbuf_addf(out, "%zu CPUs by %s", s->readable,
+		    s->by_cpuinfo ? "/proc/cpuinfo" : "scaling_cur_freq");
 }
 
 const struct source source_cpufreq = {
 	.name = "cpufreq",
 	.help = "clock frequency of each CPU",
-	.probe = probe,
-	.metrics = metrics_of_cpufreq,
+	.describe = describe,
+	.metrics = columns,
 	.metric_count = METRICS,
 	.every = 5,
 	.slow = true,

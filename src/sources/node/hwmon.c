@@ -1,67 +1,48 @@
 /*
- * Sensors of the hwmon class: temperatures, fans, voltages, powers, currents, energies, one row a
- * channel. Chips have names that repeat (two sockets are two "coretemp"), and so have labels: the
- * device behind a chip, then the channel, tells them apart. A channel that its chip calls faulty,
- * or that answers with an error, is absent as long as it does.
+ * Sensors of the hwmon class: temperatures, fans, voltages, powers, currents, energies, one row per
+ * channel. Names of chips repeat (two sockets are two "coretemp"), and so do labels: the device
+ * behind a chip, then the channel, make them unique. A channel that its chip reports as faulty, or
+ * whose file returns an error, is absent for as long as that lasts.
  *
- * Some drivers ask a management controller, a slow bus or a sleeping disk: a slow source.
+ * Some drivers query a management controller, a slow bus or a sleeping disk: a slow source.
  */
-#include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "sources/source.h"
-#include "sources/sysfile.h"
+#include "sources/columns.h"
+#include "sources/node/sensors.h"
 
 #define CLASS "/sys/class/hwmon"
 #define CHIPS_MAX 256
 #define CHANNELS_MAX 2048
 
-enum { TEMPERATURE, FAN, VOLTAGE, POWER, CURRENT, ENERGY, KINDS };
+/* Behind the column: the word of the probe, and the files of a channel, "temp2_input". The average
+ * of a power is better than its last value. */
+#define METRICS_OF_HWMON(X)                                                                       \
+	X(TEMPERATURE, GAUGE("temperature", CELSIUS, MAX, 1e-3, "temperature"), "temperatures",   \
+	  "temp", "input")                                                                        \
+	X(FAN, GAUGE("fan", RPM, MAX, 0, "speed of a fan"), "fans", "fan", "input")               \
+	X(VOLTAGE, GAUGE("voltage", VOLTS, NONE, 1e-3, "voltage"), "voltages", "in", "input")     \
+	X(POWER, GAUGE("power", WATTS, NONE, 1e-6, "power"), "powers", "power", "average",        \
+	  "input")                                                                                \
+	X(CURRENT, GAUGE("current", AMPERES, NONE, 1e-3, "current"), "currents", "curr", "input") \
+	X(ENERGY, JOULES("energy", NONE, 1e-6, "energy"), "energies", "energy", "input")
+DEFINE_METRICS(METRICS_OF_HWMON);
 
-static const struct sample_metric metrics_of_hwmon[KINDS] = {
-	[TEMPERATURE] = {"temperature", UNIT_CELSIUS, KIND_GAUGE, AGG_MAX, 1e-3, "temperature"},
-	[FAN] = {"fan", UNIT_RPM, KIND_GAUGE, AGG_MAX, 0, "speed of a fan"},
-	[VOLTAGE] = {"voltage", UNIT_VOLTS, KIND_GAUGE, AGG_NONE, 1e-3, "voltage"},
-	[POWER] = {"power", UNIT_WATTS, KIND_GAUGE, AGG_NONE, 1e-6, "power"},
-	[CURRENT] = {"current", UNIT_AMPERES, KIND_GAUGE, AGG_NONE, 1e-3, "current"},
-	[ENERGY] = {"energy", UNIT_JOULES, KIND_COUNTER, AGG_NONE, 1e-6, "energy"},
-};
-
-/* What a file is called in the class; the average of a power is better than its last value. */
-static const struct kind {
+#define KIND(symbol, column, word, ...) [symbol] = {__VA_ARGS__},
+#define WORD(symbol, column, word, ...) [symbol] = word,
+static const struct {
 	const char *prefix, *value, *other;
-} kinds[KINDS] = {
-	[TEMPERATURE] = {"temp", "input", NULL}, [FAN] = {"fan", "input", NULL},
-	[VOLTAGE] = {"in", "input", NULL},       [POWER] = {"power", "average", "input"},
-	[CURRENT] = {"curr", "input", NULL},     [ENERGY] = {"energy", "input", NULL},
-};
+} kinds[METRICS] = {METRICS_OF_HWMON(KIND)};
+static const char *const words[METRICS] = {METRICS_OF_HWMON(WORD)};
 
-struct channel {
-	char *name;         /* "coretemp.0/Core 1" */
-	char *dir, *prefix; /* the directory, "temp2" */
-	char *chip;
-	unsigned kind;
-	struct sysfile value, fault;
-	struct unwrap count;
-	bool told;
-};
-
-struct hwmon {
-	struct channel *list;
-	size_t count, cap;
-};
-
-/* ---- names
- * ---------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 struct chip {
 	char *name; /* as its file has it */
-	char *full; /* told apart */
+	char *full; /* unique */
 	char *dir;  /* where the files of its channels are */
 };
 
@@ -127,16 +108,8 @@ static void name_chips(const char *root, struct chip *chips, char **entries, siz
 	}
 }
 
-static bool taken(const struct hwmon *s, const char *name)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (!strcmp(s->list[i].name, name))
-			return true;
-	return false;
-}
-
-/* "chip/label", or "chip/temp2" without one; what was there before also with the channel. */
-static char *channel_name(const struct hwmon *s, const struct chip *c, const char *prefix)
+/* "chip/label", or "chip/temp2" without a label; a name that is taken gets the channel, too. */
+static char *channel_name(const struct sensor_list *s, const struct chip *c, const char *prefix)
 {
 	char label[64];
 
@@ -144,17 +117,15 @@ static char *channel_name(const struct hwmon *s, const struct chip *c, const cha
 		snprintf(label, sizeof(label), "%s", prefix);
 	sys_clean(label);
 	char *name = xasprintf("%s/%s", c->full, *label ? label : prefix);
-	if (!taken(s, name))
+	if (!sensors_have(s, name))
 		return name;
 	free(name);
 	return xasprintf("%s/%s-%s", c->full, label, prefix);
 }
 
-/* ---- finding channels
- * ----------------------------------------------------------------------------
- */
+/* ---- finding channels ---- */
 
-static bool has(const struct syslist *l, const char *prefix, const char *suffix)
+static bool has(const struct name_list *l, const char *prefix, const char *suffix)
 {
 	_cleanup_free_ char *name = xasprintf("%s_%s", prefix, suffix);
 
@@ -178,35 +149,30 @@ static size_t prefix_of(const char *file, const char *kind, const char *value)
 	return n + digits;
 }
 
-static void add_channel(struct hwmon *s, const struct chip *c, const struct syslist *files,
+static void add_channel(struct sensor_list *s, const struct chip *c, const struct name_list *files,
 			unsigned kind, char *prefix, const char *value)
 {
 	char *name = channel_name(s, c, prefix);
 
-	if (s->count == CHANNELS_MAX || taken(s, name)) {
+	if (s->count == CHANNELS_MAX || sensors_have(s, name)) {
 		free(name);
 		free(prefix);
 		return;
 	}
-	GROW(s->list, s->count, s->cap);
-	struct channel *ch = &s->list[s->count++];
-	*ch = (struct channel){.name = name,
-			       .dir = xstrdup(c->dir),
-			       .prefix = prefix,
-			       .chip = xstrdup(c->name),
-			       .kind = kind,
-			       .fault = SYSFILE_INIT};
-	sysfile_init(&ch->value, "%s/%s_%s", c->dir, prefix, value);
+	_cleanup_free_ char *file = xasprintf("%s_%s", prefix, value);
+	struct sensor *z = sensors_add(s, kind, name, xstrdup(c->dir), xstrdup(c->name), file);
+	z->prefix = prefix;
+	z->negative = kind != ENERGY;
 	if (has(files, prefix, "fault"))
-		sysfile_init(&ch->fault, "%s/%s_fault", c->dir, prefix);
+		sysfile_init(&z->fault, "%s/%s_fault", c->dir, prefix);
 }
 
-static void add_channels(struct hwmon *s, const struct chip *c)
+static void add_channels(struct sensor_list *s, const struct chip *c)
 {
-	_cleanup_syslist_ struct syslist files = {0};
+	_cleanup_name_list_ struct name_list files = {0};
 
-	(void)syslist_read(&files, "", "%s", c->dir);
-	for (unsigned k = 0; k < KINDS; k++)
+	(void)name_list_read(&files, "", "%s", c->dir);
+	for (unsigned k = 0; k < METRICS; k++)
 		for (size_t i = 0; i < files.count; i++) {
 			const char *value = kinds[k].value;
 			size_t n = prefix_of(files.names[i], kinds[k].prefix, value);
@@ -223,13 +189,13 @@ static void add_channels(struct hwmon *s, const struct chip *c)
 		}
 }
 
-static int find_channels(struct hwmon *s, const char *root)
+static void find_channels(struct sensor_list *s, const char *root)
 {
-	_cleanup_syslist_ struct syslist l = {0};
+	_cleanup_name_list_ struct name_list l = {0};
 	struct chip chips[CHIPS_MAX];
 	size_t count = 0;
-	int r = syslist_read(&l, "hwmon", "%s" CLASS, root);
 
+	(void)name_list_read(&l, "hwmon", "%s" CLASS, root);
 	for (size_t i = 0; i < l.count && count < CHIPS_MAX; i++)
 		read_chip(root, l.names[i], &chips[count++]);
 	name_chips(root, chips, l.names, count);
@@ -239,143 +205,61 @@ static int find_channels(struct hwmon *s, const char *root)
 		free(chips[i].full);
 		free(chips[i].dir);
 	}
-	return s->count ? 0 : r < 0 ? r : -ENOENT;
 }
 
-static void release(struct hwmon *s)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		struct channel *ch = &s->list[i];
+/* ---- the source ---- */
 
-		free(ch->name);
-		free(ch->dir);
-		free(ch->prefix);
-		free(ch->chip);
-		sysfile_close(&ch->value);
-		sysfile_close(&ch->fault);
-	}
-	free(s->list);
-	*s = (struct hwmon){0};
+/* Limits that somebody set: 0 and what no machine survives are not. */
+static void describe_limit(struct sample_set *set, uint32_t e, const struct sensor *z,
+			   const char *key)
+{
+	double scale = columns[z->metric].scale;
+	int64_t raw;
+
+	if (sys_i64(&raw, "%s/%s_%s", z->dir, z->prefix, key) < 0 || raw == 0)
+		return;
+	double v = (double)raw * (scale != 0 ? scale : 1);
+	if (z->metric == TEMPERATURE && (v > 1000 || v < -273))
+		return;
+	sample_format_metadata(set, e, key, "%.10g", v);
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
-
-static int probe(const struct source_context *ctx, struct source_report *report)
+static void describe_channel(struct sample_set *set, uint32_t e, const struct sensor *z)
 {
-	static const char *const words[KINDS] = {"temperatures", "fans",     "voltages",
-						 "powers",       "currents", "energies"};
-	struct hwmon s = {0};
-	size_t counts[KINDS] = {0};
-	int r = find_channels(&s, ctx->root);
-
-	if (r < 0)
-		strbuf_addf(&report->detail, "no sensors in %s" CLASS, ctx->root);
-	for (size_t i = 0; i < s.count; i++)
-		counts[s.list[i].kind]++;
-	for (unsigned k = 0; k < KINDS; k++)
-		if (counts[k])
-			strbuf_addf(&report->detail, "%s%s: %zu", report->detail.len ? ", " : "",
-				    words[k], counts[k]);
-	release(&s);
-	return r;
+	sample_set_metadata(set, e, "chip", z->type);
+	sample_set_metadata(set, e, "channel", z->prefix);
+	describe_limit(set, e, z, "min");
+	describe_limit(set, e, z, "max");
+	describe_limit(set, e, z, "crit");
+	if (z->metric == POWER)
+		describe_limit(set, e, z, "cap");
 }
 
 static int open_hwmon(const struct source_context *ctx, struct sample_set *set, void **state,
 		      struct strbuf *why)
 {
-	struct hwmon *s = xcalloc(1, sizeof(*s));
-	bool found[KINDS] = {0};
-	int r = find_channels(s, ctx->root);
+	_cleanup_free_ char *none = xasprintf("no sensors in %s" CLASS, ctx->root);
+	struct sensor_list *s = xcalloc(1, sizeof(*s));
 
-	if (r < 0) {
-		strbuf_addf(why, "no sensors in %s" CLASS, ctx->root);
-		release(s);
-		free(s);
-		return r;
-	}
-	for (size_t i = 0; i < s->count; i++)
-		found[s->list[i].kind] = true;
-	for (unsigned k = 0; k < KINDS; k++)
-		if (!found[k])
-			sample_absent(set, k, "no chip measures this");
-	*state = s;
-	return 0;
+	s->describe = describe_channel;
+	find_channels(s, ctx->root);
+	return sensors_opened(s, set, state, none, "no chip measures this", why);
 }
 
-/* Limits that somebody set: 0 and what no machine survives are not. */
-static void tell_limit(struct sample_set *set, uint32_t e, const struct channel *ch,
-		       const char *key)
+static void describe(void *state, struct strbuf *out)
 {
-	double scale = metrics_of_hwmon[ch->kind].scale;
-	int64_t raw;
-	char text[32];
-
-	if (sys_i64(&raw, "%s/%s_%s", ch->dir, ch->prefix, key) < 0 || raw == 0)
-		return;
-	double v = (double)raw * (scale != 0 ? scale : 1);
-	if (ch->kind == TEMPERATURE && (v > 1000 || v < -273))
-		return;
-	snprintf(text, sizeof(text), "%.10g", v);
-	sample_fact(set, e, key, text);
-}
-
-static void tell_channel(struct sample_set *set, uint32_t e, struct channel *ch)
-{
-	sample_fact(set, e, "chip", ch->chip);
-	sample_fact(set, e, "channel", ch->prefix);
-	tell_limit(set, e, ch, "min");
-	tell_limit(set, e, ch, "max");
-	tell_limit(set, e, ch, "crit");
-	if (ch->kind == POWER)
-		tell_limit(set, e, ch, "cap");
-	ch->told = true;
-}
-
-static int read_hwmon(void *state, struct sample_set *set)
-{
-	struct hwmon *s = state;
-	int error = -ENODATA;
-
-	for (size_t i = 0; i < s->count; i++) {
-		struct channel *ch = &s->list[i];
-		int64_t value, fault = 0;
-
-		if (ch->fault.path && sysfile_i64(&ch->fault, &fault) == 0 && fault != 0)
-			continue;
-		int r = sysfile_i64(&ch->value, &value);
-		if (r < 0 || (ch->kind == ENERGY && value < 0)) {
-			error = r < 0 ? r : error;
-			continue;
-		}
-		uint32_t e = sample_entity(set, ENTITY_SENSOR, ch->name);
-		if (!ch->told)
-			tell_channel(set, e, ch);
-		sample_row(set, e);
-		if (ch->kind == ENERGY)
-			sys_put(set, ENERGY, sys_grown(&ch->count, (uint64_t)value));
-		else
-			sample_put(set, ch->kind, value);
-	}
-	return set->row_count ? 0 : error;
-}
-
-static void close_hwmon(void *state)
-{
-	release(state);
-	free(state);
+	sensors_count(state, words, METRICS, out);
 }
 
 const struct source source_hwmon = {
 	.name = "hwmon",
 	.help = "sensors of the board: temperatures, fans, voltages, power, AMD energy counters",
-	.probe = probe,
-	.metrics = metrics_of_hwmon,
-	.metric_count = KINDS,
+	.describe = describe,
+	.metrics = columns,
+	.metric_count = METRICS,
 	.every = 5,
 	.slow = true,
 	.open = open_hwmon,
-	.read = read_hwmon,
-	.close = close_hwmon,
+	.read = sensors_read,
+	.close = sensors_close,
 };

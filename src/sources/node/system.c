@@ -2,9 +2,9 @@
  * The node as the kernel accounts for it: CPU times of the whole and of each CPU from /proc/stat,
  * memory from /proc/meminfo, paging from /proc/vmstat, load from /proc/loadavg.
  *
- * Surprising: time of guests is inside user and nice, so a total adds the first eight times only.
- * Idle and I/O wait of a CPU can go back a little (they are worked out while it sleeps), and start
- * again when a CPU comes back from being offline; here neither ever falls. I/O wait counts as idle.
+ * User and nice include the time of guests, so a total adds the first eight times only. Idle and
+ * I/O wait of a CPU can fall a little (the kernel computes them while the CPU sleeps) and restart
+ * when a CPU comes back online; here neither ever falls. I/O wait counts as idle.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,174 +15,101 @@
 #include "sources/key_value_file.h"
 #include "sources/source.h"
 
-enum {
-	CPU_USER,
-	CPU_NICE,
-	CPU_SYSTEM,
-	CPU_IDLE,
-	CPU_IOWAIT,
-	CPU_IRQ,
-	CPU_SOFTIRQ,
-	CPU_STEAL,
-	CPU_GUEST,
-	CPU_GUEST_NICE,
-	CPU_FIELDS,
-	/* the kernel keeps these two beside user and nice, which have them already */
-	CPU_TOTAL_END = CPU_GUEST,
-
-	CPU_PERCENT = CPU_FIELDS,
-	CPUS_ONLINE,
-	CONTEXT_SWITCHES,
-	INTERRUPTS,
-	SOFTIRQS,
-	FORKS,
-	PROCS_RUNNING,
-	PROCS_BLOCKED,
-	LOAD1,
-	LOAD5,
-	LOAD15,
-	TASKS,
-	MEM_TOTAL,
-	MEM_FREE,
-	MEM_AVAILABLE,
-	MEM_USED,
-	MEM_BUFFERS,
-	MEM_CACHED,
-	MEM_SHMEM,
-	MEM_SLAB,
-	MEM_SLAB_RECLAIMABLE,
-	MEM_DIRTY,
-	MEM_WRITEBACK,
-	MEM_ANON,
-	MEM_MAPPED,
-	MEM_PAGE_TABLES,
-	MEM_COMMITTED,
-	MEM_ANON_HUGEPAGES,
-	HUGEPAGES_TOTAL,
-	HUGEPAGES_FREE,
-	SWAP_TOTAL,
-	SWAP_FREE,
-	SWAP_CACHED,
-	SWAP_IN,
-	SWAP_OUT,
-	PAGE_FAULTS,
-	MAJOR_FAULTS,
-	OOM_KILLS,
-	NUMA_HITS,
-	NUMA_MISSES,
-	COMPACT_STALLS,
-	METRICS,
-};
-
 #define TIME(n, text) TIME_COLUMN(n, PL_TICK_US, text)
 #define LOAD(n, text) COLUMN(n, NONE, GAUGE, 0.01, text)
 #define MEMORY(n, text) COLUMN(n, BYTES, GAUGE, 1024, text)
 
-static const struct sample_metric columns[METRICS] = {
-	[CPU_USER] = TIME("cpu_user", "time in user mode, of guests too"),
-	[CPU_NICE] = TIME("cpu_nice", "time in user mode at low priority, of guests too"),
-	[CPU_SYSTEM] = TIME("cpu_system", "time in the kernel"),
-	[CPU_IDLE] = TIME("cpu_idle", "time idle, without I/O being waited for"),
-	[CPU_IOWAIT] = TIME("cpu_iowait", "time idle while a task waited for I/O"),
-	[CPU_IRQ] = TIME("cpu_irq", "time in interrupts"),
-	[CPU_SOFTIRQ] = TIME("cpu_softirq", "time in soft interrupts"),
-	[CPU_STEAL] = TIME("cpu_steal", "time that the hypervisor gave to others"),
-	[CPU_GUEST] = TIME("cpu_guest", "time of guests, which cpu_user has already"),
-	[CPU_GUEST_NICE] = TIME("cpu_guest_nice",
-				"time of guests at low priority, which cpu_nice has already"),
-	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_NONE, 0.001,
-			 "part of the time since the last reading that was neither idle nor I/O "
-			 "wait"},
-	[CPUS_ONLINE] = LEVEL("cpus_online", "CPUs in use"),
-	[CONTEXT_SWITCHES] = COUNT("context_switches", "changes from one task to another"),
-	[INTERRUPTS] = COUNT("interrupts", "interrupts served"),
-	[SOFTIRQS] = COUNT("softirqs", "soft interrupts served"),
-	[FORKS] = COUNT("forks", "processes and threads started"),
-	[PROCS_RUNNING] = LEVEL("procs_running", "tasks running or ready to run"),
-	[PROCS_BLOCKED] = LEVEL("procs_blocked", "tasks waiting for I/O"),
-	[LOAD1] = LOAD("load1", "load average over a minute"),
-	[LOAD5] = LOAD("load5", "load average over five minutes"),
-	[LOAD15] = LOAD("load15", "load average over fifteen minutes"),
-	[TASKS] = LEVEL("tasks", "processes and threads there are"),
-	[MEM_TOTAL] = MEMORY("mem_total", "memory that the kernel manages"),
-	[MEM_FREE] = MEMORY("mem_free", "memory used for nothing"),
-	[MEM_AVAILABLE] =
-		MEMORY("mem_available", "memory that programs could have without swapping"),
-	[MEM_USED] = MEMORY("mem_used", "memory that is not available: total less available"),
-	[MEM_BUFFERS] = MEMORY("mem_buffers", "cache of block devices"),
-	[MEM_CACHED] = MEMORY("mem_cached", "cache of files, and shared memory"),
-	[MEM_SHMEM] = MEMORY("mem_shmem", "shared memory and tmpfs"),
-	[MEM_SLAB] = MEMORY("mem_slab", "objects of the kernel"),
-	[MEM_SLAB_RECLAIMABLE] =
-		MEMORY("mem_slab_reclaimable", "objects of the kernel it can drop"),
-	[MEM_DIRTY] = MEMORY("mem_dirty", "file data that wait to be written"),
-	[MEM_WRITEBACK] = MEMORY("mem_writeback", "file data being written"),
-	[MEM_ANON] = MEMORY("mem_anon", "memory of programs without a file behind it"),
-	[MEM_MAPPED] = MEMORY("mem_mapped", "files mapped into programs"),
-	[MEM_PAGE_TABLES] = MEMORY("mem_page_tables", "page tables of programs"),
-	[MEM_COMMITTED] = MEMORY("mem_committed", "memory that was promised to programs"),
-	[MEM_ANON_HUGEPAGES] = MEMORY("mem_anon_hugepages", "memory of programs in huge pages"),
-	[HUGEPAGES_TOTAL] = LEVEL("hugepages_total", "huge pages set aside, of the default size"),
-	[HUGEPAGES_FREE] = LEVEL("hugepages_free", "huge pages set aside and not used"),
-	[SWAP_TOTAL] = MEMORY("swap_total", "swap space"),
-	[SWAP_FREE] = MEMORY("swap_free", "swap space not used"),
-	[SWAP_CACHED] = MEMORY("swap_cached", "memory that is in the swap space too"),
-	[SWAP_IN] = COUNT("swap_in_pages", "pages read from the swap space"),
-	[SWAP_OUT] = COUNT("swap_out_pages", "pages written to the swap space"),
-	[PAGE_FAULTS] = COUNT("page_faults", "page faults, minor and major"),
-	[MAJOR_FAULTS] = COUNT("major_faults", "page faults that read from a disk"),
-	[OOM_KILLS] = COUNT("oom_kills", "processes killed because memory was short"),
-	[NUMA_HITS] = COUNT("numa_hits", "pages allocated on the NUMA node they were meant for"),
-	[NUMA_MISSES] = COUNT("numa_misses", "pages allocated on another NUMA node than meant"),
-	[COMPACT_STALLS] = COUNT("compact_stalls", "waits for memory to be made contiguous"),
+/* The times are in the order of a line of /proc/stat. */
+#define CPU_METRICS(X)                                                                          \
+	X(CPU_USER, TIME("cpu_user", "time in user mode, including guests"))                    \
+	X(CPU_NICE, TIME("cpu_nice", "time in user mode at low priority, including guests"))    \
+	X(CPU_SYSTEM, TIME("cpu_system", "time in the kernel"))                                 \
+	X(CPU_IDLE, TIME("cpu_idle", "idle time without outstanding I/O"))                      \
+	X(CPU_IOWAIT, TIME("cpu_iowait", "idle time while a task waited for I/O"))              \
+	X(CPU_IRQ, TIME("cpu_irq", "time serving interrupts"))                                  \
+	X(CPU_SOFTIRQ, TIME("cpu_softirq", "time serving soft interrupts"))                     \
+	X(CPU_STEAL, TIME("cpu_steal", "time that the hypervisor gave to other guests"))        \
+	X(CPU_GUEST, TIME("cpu_guest", "time running guests, included in cpu_user"))            \
+	X(CPU_GUEST_NICE,                                                                       \
+	  TIME("cpu_guest_nice", "time running guests at low priority, included in cpu_nice"))  \
+	X(CPU_PERCENT,                                                                          \
+	  METRIC_ROW("cpu_percent", PERCENT, MEAN, NONE, 0.001,                                 \
+		     "share of time since the last sample that was neither idle nor I/O wait")) \
+	X(CPUS_ONLINE, LEVEL("cpus_online", "CPUs online"))
+/* Numbers behind a key of /proc/stat, /proc/meminfo and /proc/vmstat. */
+#define STAT_METRICS(X)                                                                            \
+	X(CONTEXT_SWITCHES, COUNT("context_switches", "context switches"), "ctxt")                 \
+	X(INTERRUPTS, COUNT("interrupts", "interrupts served"), "intr")                            \
+	X(SOFTIRQS, COUNT("softirqs", "soft interrupts served"), "softirq")                        \
+	X(FORKS, COUNT("forks", "processes and threads started"), "processes")                     \
+	X(PROCS_RUNNING, LEVEL("procs_running", "tasks running or ready to run"), "procs_running") \
+	X(PROCS_BLOCKED, LEVEL("procs_blocked", "tasks waiting for I/O"), "procs_blocked")
+/* The order of /proc/loadavg. */
+#define LOAD_METRICS(X)                                                \
+	X(LOAD1, LOAD("load1", "load average over a minute"))          \
+	X(LOAD5, LOAD("load5", "load average over five minutes"))      \
+	X(LOAD15, LOAD("load15", "load average over fifteen minutes")) \
+	X(TASKS, LEVEL("tasks", "processes and threads"))
+#define MEMINFO_METRICS(X)                                                                         \
+	X(MEM_TOTAL, MEMORY("mem_total", "memory that the kernel manages"), "MemTotal")            \
+	X(MEM_FREE, MEMORY("mem_free", "unused memory"), "MemFree")                                \
+	X(MEM_AVAILABLE, MEMORY("mem_available", "memory available to programs without swapping"), \
+	  "MemAvailable")                                                                          \
+	X(MEM_USED, MEMORY("mem_used", "memory that is not available: total less available"),      \
+	  NULL)                                                                                    \
+	X(MEM_BUFFERS, MEMORY("mem_buffers", "cache of block devices"), "Buffers")                 \
+	X(MEM_CACHED, MEMORY("mem_cached", "cache of files, and shared memory"), "Cached")         \
+	X(MEM_SHMEM, MEMORY("mem_shmem", "shared memory and tmpfs"), "Shmem")                      \
+	X(MEM_SLAB, MEMORY("mem_slab", "kernel objects"), "Slab")                                  \
+	X(MEM_SLAB_RECLAIMABLE,                                                                    \
+	  MEMORY("mem_slab_reclaimable", "kernel objects that can be reclaimed"), "SReclaimable")  \
+	X(MEM_DIRTY, MEMORY("mem_dirty", "file data waiting to be written"), "Dirty")              \
+	X(MEM_WRITEBACK, MEMORY("mem_writeback", "file data being written"), "Writeback")          \
+	X(MEM_ANON, MEMORY("mem_anon", "anonymous memory of programs"), "AnonPages")               \
+	X(MEM_MAPPED, MEMORY("mem_mapped", "files mapped into programs"), "Mapped")                \
+	X(MEM_PAGE_TABLES, MEMORY("mem_page_tables", "page tables of programs"), "PageTables")     \
+	X(MEM_COMMITTED, MEMORY("mem_committed", "memory committed to programs"), "Committed_AS")  \
+	X(MEM_ANON_HUGEPAGES, MEMORY("mem_anon_hugepages", "anonymous memory in huge pages"),      \
+	  "AnonHugePages")                                                                         \
+	X(HUGEPAGES_TOTAL, LEVEL("hugepages_total", "huge pages reserved, of the default size"),   \
+	  "HugePages_Total")                                                                       \
+	X(HUGEPAGES_FREE, LEVEL("hugepages_free", "huge pages reserved and not used"),             \
+	  "HugePages_Free")                                                                        \
+	X(SWAP_TOTAL, MEMORY("swap_total", "swap space"), "SwapTotal")                             \
+	X(SWAP_FREE, MEMORY("swap_free", "unused swap space"), "SwapFree")                         \
+	X(SWAP_CACHED, MEMORY("swap_cached", "memory that is also in swap space"), "SwapCached")
+#define VMSTAT_METRICS(X)                                                                          \
+	X(SWAP_IN, COUNT("swap_in_pages", "pages read from swap space"), "pswpin")                 \
+	X(SWAP_OUT, COUNT("swap_out_pages", "pages written to swap space"), "pswpout")             \
+	X(PAGE_FAULTS, COUNT("page_faults", "page faults, minor and major"), "pgfault")            \
+	X(MAJOR_FAULTS, COUNT("major_faults", "page faults that read from disk"), "pgmajfault")    \
+	X(OOM_KILLS, COUNT("oom_kills", "processes killed for lack of memory"), "oom_kill")        \
+	X(NUMA_HITS, COUNT("numa_hits", "pages allocated on the intended NUMA node"), "numa_hit")  \
+	X(NUMA_MISSES, COUNT("numa_misses", "pages allocated on another NUMA node than intended"), \
+	  "numa_miss")                                                                             \
+	X(COMPACT_STALLS, COUNT("compact_stalls", "waits for memory compaction"), "compact_stall")
+#define METRICS_OF_SYSTEM(X) \
+	CPU_METRICS(X) STAT_METRICS(X) LOAD_METRICS(X) MEMINFO_METRICS(X) VMSTAT_METRICS(X)
+DEFINE_METRICS(METRICS_OF_SYSTEM);
+
+enum {
+	CPU_FIELDS = CPU_GUEST_NICE + 1,
+	CPU_TOTAL_END = CPU_GUEST, /* the kernel counts guests in user and nice already */
 };
 
-static const struct key_metric stat_keys[] = {
-	{"ctxt", CONTEXT_SWITCHES},
-	{"intr", INTERRUPTS},
-	{"softirq", SOFTIRQS},
-	{"processes", FORKS},
-	{"procs_running", PROCS_RUNNING},
-	{"procs_blocked", PROCS_BLOCKED},
-};
-
-static const struct key_metric meminfo_keys[] = {
-	{"MemTotal", MEM_TOTAL},
-	{"MemFree", MEM_FREE},
-	{"MemAvailable", MEM_AVAILABLE},
-	{"Buffers", MEM_BUFFERS},
-	{"Cached", MEM_CACHED},
-	{"Shmem", MEM_SHMEM},
-	{"Slab", MEM_SLAB},
-	{"SReclaimable", MEM_SLAB_RECLAIMABLE},
-	{"Dirty", MEM_DIRTY},
-	{"Writeback", MEM_WRITEBACK},
-	{"AnonPages", MEM_ANON},
-	{"Mapped", MEM_MAPPED},
-	{"PageTables", MEM_PAGE_TABLES},
-	{"Committed_AS", MEM_COMMITTED},
-	{"AnonHugePages", MEM_ANON_HUGEPAGES},
-	{"HugePages_Total", HUGEPAGES_TOTAL},
-	{"HugePages_Free", HUGEPAGES_FREE},
-	{"SwapTotal", SWAP_TOTAL},
-	{"SwapFree", SWAP_FREE},
-	{"SwapCached", SWAP_CACHED},
-};
-
-static const struct key_metric vmstat_keys[] = {
-	{"pswpin", SWAP_IN},        {"pswpout", SWAP_OUT},
-	{"pgfault", PAGE_FAULTS},   {"pgmajfault", MAJOR_FAULTS},
-	{"oom_kill", OOM_KILLS},    {"numa_hit", NUMA_HITS},
-	{"numa_miss", NUMA_MISSES}, {"compact_stall", COMPACT_STALLS},
-};
+#define KEY(symbol, column, key) {key, symbol},
+static const struct key_metric stat_keys[] = {STAT_METRICS(KEY)};
+static const struct key_metric meminfo_keys[] = {MEMINFO_METRICS(KEY)};
+static const struct key_metric vmstat_keys[] = {VMSTAT_METRICS(KEY)};
 
 /* Linux has at most 8192 CPUs on any architecture today. */
 #define CPUS_MAX 16384
-/* An idle time that goes back by less is held, by more has started again. Ticks: ten seconds. */
+/* An idle time that falls by less stays where it was; by more, it has started again. Ticks: ten
+ * seconds. */
 #define HELD_TICKS 1000
 
-/* More ticks than 16384 CPUs have in half a year: a difference is cut to this, and can be added up.
- */
+/* More ticks than 16384 CPUs have in half a year: differences are cut to this, so that their sum
+ * fits. */
 #define TICKS_MASK (((uint64_t)1 << 43) - 1)
 
 /* A time that never falls. */
@@ -218,7 +145,7 @@ static uint64_t hold(struct held *h, uint64_t raw)
 	return h->high;
 }
 
-/* Puts the times of one line, and what they say since the last reading. */
+/* Puts the times of one line, and the load since the last reading. */
 static void put_times(struct sample_set *set, struct cpu *c, struct words *line)
 {
 	uint64_t now[CPU_FIELDS], raw;
@@ -237,7 +164,7 @@ static void put_times(struct sample_set *set, struct cpu *c, struct words *line)
 		total += gone;
 		idle += i == CPU_IDLE || i == CPU_IOWAIT ? gone : 0;
 	}
-	/* two readings within a tick: nothing can be said */
+	/* two readings within a tick: unknown */
 	if (total)
 		sample_put(set, CPU_PERCENT, (int64_t)((total - idle) * 100000 / total));
 	memcpy(c->last, now, n * sizeof(now[0]));
@@ -274,7 +201,7 @@ static void put_cpus(struct system *s, struct sample_set *set)
 
 	while (line_next(&text, &line)) {
 		if (!word_next(&line, &word) || !word_begins(&word, "cpu"))
-			break; /* they come first */
+			break; /* CPUs come first */
 		if (!cpu_number(&word, &number))
 			continue;
 		struct cpu *c = cpu_at(s, number);
@@ -293,7 +220,7 @@ static void put_cpus(struct system *s, struct sample_set *set)
 	}
 }
 
-/* The line of all CPUs, and how many of them have one of their own. */
+/* The line of all CPUs, and the number of lines of single CPUs. */
 static void put_all_cpus(struct system *s, struct sample_set *set)
 {
 	struct words text = cached_file_words(&s->stat), line, word;
@@ -339,8 +266,8 @@ static void put_memory(struct sample_set *set, const struct cached_file *k)
 		sample_put(set, MEM_USED, row[MEM_TOTAL] - row[MEM_AVAILABLE]);
 }
 
-/* Says once what this kernel does not have. */
-static void tell_absent(struct sample_set *set)
+/* Reports once what this kernel does not have. */
+static void report_absent(struct sample_set *set)
 {
 	absent_keys(set, "/proc/stat", stat_keys, ARRAY_SIZE(stat_keys));
 	absent_keys(set, "/proc/meminfo", meminfo_keys, ARRAY_SIZE(meminfo_keys));
@@ -350,7 +277,7 @@ static void tell_absent(struct sample_set *set)
 			sample_absent(set, m, "/proc/stat of this kernel has no such time");
 	for (unsigned m = LOAD1; m <= TASKS; m++)
 		if (!put_already(set, m))
-			sample_absent(set, m, "/proc/loadavg does not say it");
+			sample_absent(set, m, "/proc/loadavg does not have it");
 	if (!put_already(set, MEM_USED))
 		sample_absent(set, MEM_USED, "needs MemTotal and MemAvailable of /proc/meminfo");
 }
@@ -371,7 +298,7 @@ static int read_all(void *state, struct sample_set *set)
 	put_keys(set, &s->vmstat, vmstat_keys, ARRAY_SIZE(vmstat_keys));
 	put_load(set, &s->loadavg);
 	if (s->reading++ == 0)
-		tell_absent(set);
+		report_absent(set);
 	put_cpus(s, set);
 	return 0;
 }

@@ -1,20 +1,20 @@
 /*
- * What the processes of every job read, wrote and hold in memory, by their own files: for jobs
- * whose manager gives them no memory or blkio group. Each process counts once, however many threads
- * it has, at 10 to 20 microseconds a process that ran and one or two of one that did not.
+ * I/O and memory of every job as sums over its processes, for jobs whose manager gives them no
+ * memory or blkio group. A reading costs 10 to 20 us per process that ran, and one or two for one
+ * that did not.
  *
- * The sums never lose what ended processes did, and count nothing twice. When a process is waited
- * for, the kernel adds its I/O to that of its parent: then it is in the sum already. Whether that
- * happened is seen from the parent's counters, which must have grown by that much; where they have
- * not (it was waited for outside of the job, or by nobody) its last values stay in the sum. A
- * parent may have been read a moment before it waited, so the question is asked again at the next
- * reading. Memory is that of the living.
+ * The sums keep what ended processes did, and count nothing twice. When a process is waited for,
+ * the kernel adds its I/O to that of its parent, so it is in the sum already. This shows in the
+ * parent's counters, which must have grown by that much; otherwise (it was waited for outside the
+ * job, or by nobody) its last values stay in the sum. The parent may have been read just before it
+ * waited, so this is checked again at the next reading. Memory is that of living processes.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "core/system/process_table.h"
 #include "core/system/procparse.h"
-#include "sources/cgroup/job_sources.h"
+#include "sources/cgroup/per_job_state.h"
 #include "sources/process/procdir.h"
 #include "sources/sysfile.h"
 
@@ -22,7 +22,7 @@
 #define FDS_PERCENT 40
 #define CHAIN_MAX 32 /* parents that ended together */
 #define IDLE_MAX \
-	15 /* readings that an idle process may be left out of: others may take its pages */
+	15 /* an idle process is skipped this often: its pages may be reclaimed meanwhile */
 
 enum column { IO, VM_RSS = IO_COUNT, RSS_SHMEM, VM_SIZE, PROCESSES, METRICS };
 
@@ -60,40 +60,38 @@ struct proc {
 	uint64_t rss, shmem, size;
 	uint64_t cpu_ns; /* before it was last read */
 	unsigned idle;   /* readings since then */
-	bool listed, zombie;
+	bool listed, zombie, gone;
 };
 
-/* One that is gone, and of which it is not known who has its counters. */
+/* A process that ended, and whose heir is not known yet. */
 struct ended {
 	pid_t pid;
 	int ppid;
 	struct io io;
-	bool late;    /* asked once already */
+	bool late;    /* checked once already */
 	bool settled; /* its heir has them */
 };
 
 struct row {
 	uint64_t number;
-	struct proc *procs; /* sorted by pid */
-	size_t count, cap;
+	struct process_table procs; /* of struct proc */
 	struct ended *ended;
 	size_t ended_count, ended_cap;
-	struct io left;  /* of ended processes that nobody inherited from */
-	struct io shown; /* what was published: it never falls */
+	struct io left;  /* of ended processes without an heir */
+	struct io shown; /* what was reported: never falls */
 	uint64_t rss, shmem, size, alive;
 	uint32_t entity;
-	bool known, owned, over, here;
+	struct jobproc *source; /* NULL until it is first read */
+	bool known, owned, over;
 };
 
 struct jobproc {
 	struct cgroup_jobs *jobs;
 	struct procdir proc;
-	struct row **rows; /* sorted by number */
-	size_t count, cap;
-	pid_t *pids; /* of the job being read */
-	size_t pid_count, pid_cap;
-	bool refused; /* files that may not be read */
-	bool told;
+	struct per_job_state rows;
+	struct sample_set *set; /* of the reading under way */
+	bool refused;           /* files that may not be read */
+	bool reported;
 };
 
 static void add(struct io *sum, const struct io *more)
@@ -102,22 +100,11 @@ static void add(struct io *sum, const struct io *more)
 		sum->v[i] += more->v[i];
 }
 
-/* ---- a process ----------------------------------------------------------------------------------
- */
+/* ---- a process ------------------------------------------------------------------------------ */
 
 static struct proc *find(const struct row *r, pid_t pid)
 {
-	size_t low = 0, high = r->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->procs[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < r->count && r->procs[low].pid == pid ? &r->procs[low] : NULL;
+	return process_table_find(&r->procs, pid);
 }
 
 static void proc_close(struct jobproc *s, struct proc *p)
@@ -132,7 +119,7 @@ static void take_io(struct proc *p, const char *text, size_t n)
 
 	proc_parse_io(text, n, &io);
 	for (unsigned i = 0; i < IO_COUNT; i++) {
-		/* it does not fall, whatever a tree may show */
+		/* never falls, not even in a recorded tree */
 		uint64_t v = io.present >> i & 1 && io.v[i] <= INT64_MAX ? io.v[i] : 0;
 
 		v = v > p->io.v[i] ? v : p->io.v[i];
@@ -156,8 +143,8 @@ static void take_status(struct proc *p, const char *text, size_t n)
 	p->zombie = s && s + sizeof(state) - 1 < text + n && strchr("ZX", s[sizeof(state) - 1]);
 }
 
-/* Did it run since it was last read? Without that it neither read nor wrote nor waited for a child,
- * and it is the same process still: another would have another CPU time. */
+/* Did it run since it was last read? If not, it did no I/O and waited for no child, and it is still
+ * the same process: another one would have another CPU time. */
 static bool has_run(const struct jobproc *s, struct proc *p)
 {
 	uint64_t before = p->cpu_ns;
@@ -165,7 +152,7 @@ static bool has_run(const struct jobproc *s, struct proc *p)
 	if (!s->proc.idle_known || !procdir_cpu_clock(&s->proc, p->pid, &p->cpu_ns))
 		return true;
 	if (!p->listed || p->zombie || p->io_fd < 0 || before != p->cpu_ns || p->idle >= IDLE_MAX) {
-		/* not all of them in the same reading */
+		/* spread them over the readings */
 		p->idle = before ? 0 : (unsigned)p->pid % IDLE_MAX;
 		return true;
 	}
@@ -173,7 +160,7 @@ static bool has_run(const struct jobproc *s, struct proc *p)
 	return false;
 }
 
-/* Reads a process; false when it is gone. */
+/* Reads a process; false: it is gone. */
 static bool proc_read(struct jobproc *s, struct proc *p)
 {
 	char text[4096];
@@ -195,47 +182,34 @@ static bool proc_read(struct jobproc *s, struct proc *p)
 	return true;
 }
 
-/* ---- a job --------------------------------------------------------------------------------------
- */
+/* ---- a job ---------------------------------------------------------------------------------- */
 
-static void take_pid(void *user, pid_t pid)
+static struct proc *new_proc(struct proc *p)
 {
-	struct jobproc *s = user;
-
-	GROW(s->pids, s->pid_count, s->pid_cap);
-	s->pids[s->pid_count++] = pid;
+	*p = (struct proc){.pid = p->pid, .io_fd = -1, .status_fd = -1, .listed = true};
+	return p;
 }
 
-/* Merges the list of who is there, which is sorted, with those known. */
-static void merge(struct jobproc *s, struct row *r)
+/* A process that is in the job now. */
+static void take_pid(void *user, pid_t pid)
 {
-	size_t fresh = 0;
+	struct row *r = user;
+	struct proc *p = find(r, pid);
 
-	for (size_t i = 0; i < r->count; i++)
-		r->procs[i].listed = false;
-	for (size_t i = 0; i < s->pid_count; i++) {
-		struct proc *p = find(r, s->pids[i]);
+	if (p)
+		p->listed = true;
+	else
+		new_proc(process_table_put(&r->procs, pid));
+}
 
-		if (p)
-			p->listed = true;
-		else
-			s->pids[fresh++] = s->pids[i];
-	}
-	if (!fresh)
-		return;
-	r->cap = r->count + fresh;
-	r->procs = xreallocarray(r->procs, r->cap, sizeof(*r->procs));
-	/* from behind, so that none is moved twice */
-	for (size_t at = r->count + fresh, old = r->count; fresh; at--) {
-		if (old && r->procs[old - 1].pid > s->pids[fresh - 1])
-			r->procs[at - 1] = r->procs[--old];
-		else
-			r->procs[at - 1] = (struct proc){.pid = s->pids[--fresh],
-							 .io_fd = -1,
-							 .status_fd = -1,
-							 .listed = true};
-	}
-	r->count = r->cap;
+static void list_procs(struct jobproc *s, struct row *r, const struct job *job)
+{
+	struct proc *p;
+
+	PROCESS_TABLE_EACH(&r->procs, p)
+		p->listed = false;
+	if (job->state != JOB_ENDED)
+		(void)cgroup_jobs_visit_processes(s->jobs, job, take_pid, r);
 }
 
 static void end(struct row *r, const struct proc *p)
@@ -244,36 +218,43 @@ static void end(struct row *r, const struct proc *p)
 	r->ended[r->ended_count++] = (struct ended){.pid = p->pid, .ppid = p->ppid, .io = p->io};
 }
 
+/* Reads a process; true: it is no longer one of the job. */
+static bool has_left(struct jobproc *s, struct row *r, struct proc *p)
+{
+	bool old = p->io_fd >= 0 || p->status_fd >= 0;
+	bool there = proc_read(s, p);
+
+	if (!there && old && p->listed) {
+		/* its pid is another process now */
+		end(r, p);
+		proc_close(s, p);
+		there = proc_read(s, new_proc(p));
+		old = false;
+	}
+	if (there && (p->listed || p->zombie))
+		return false;
+	/* gone; or moved elsewhere, then nobody here inherits */
+	if (there)
+		add(&r->left, &p->io);
+	else if (old || p->ppid)
+		end(r, p);
+	proc_close(s, p);
+	return true;
+}
+
+static bool is_gone(void *user, void *entry)
+{
+	(void)user;
+	return ((const struct proc *)entry)->gone;
+}
+
 static void read_procs(struct jobproc *s, struct row *r)
 {
-	size_t keep = 0;
+	struct proc *p;
 
-	for (size_t i = 0; i < r->count; i++) {
-		struct proc *p = &r->procs[i];
-		bool old = p->io_fd >= 0 || p->status_fd >= 0;
-		bool there = proc_read(s, p);
-
-		if (!there && old && p->listed) {
-			/* its number is another's now */
-			end(r, p);
-			proc_close(s, p);
-			*p = (struct proc){
-				.pid = p->pid, .io_fd = -1, .status_fd = -1, .listed = true};
-			there = proc_read(s, p);
-			old = false;
-		}
-		if (there && (p->listed || p->zombie)) {
-			r->procs[keep++] = *p;
-			continue;
-		}
-		/* gone, or moved to somewhere else: then nobody here inherits */
-		if (there)
-			add(&r->left, &p->io);
-		else if (old || p->ppid)
-			end(r, p);
-		proc_close(s, p);
-	}
-	r->count = keep;
+	PROCESS_TABLE_EACH(&r->procs, p)
+		p->gone = has_left(s, r, p);
+	process_table_remove_if(&r->procs, is_gone, NULL);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -283,7 +264,7 @@ static int by_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The nearest of its parents that lives and is one of the job. */
+/* The nearest living ancestor in the job. */
 static struct proc *heir(const struct row *r, int ppid)
 {
 	for (unsigned n = 0; n < CHAIN_MAX; n++) {
@@ -301,7 +282,7 @@ static struct proc *heir(const struct row *r, int ppid)
 	return NULL;
 }
 
-/* Takes what an ended process had out of what its heir has got; false when it did not get it. */
+/* Subtracts the I/O of an ended process from the growth of its heir; false: it did not inherit. */
 static bool inherited(struct proc *p, const struct io *io)
 {
 	for (unsigned i = 0; i < IO_COUNT; i++)
@@ -319,7 +300,7 @@ static void settle(struct row *r)
 	if (!r->ended_count)
 		return;
 	qsort(r->ended, r->ended_count, sizeof(*r->ended), by_pid);
-	/* the list is needed whole while heirs are looked for */
+	/* the search for heirs needs the whole list */
 	for (size_t i = 0; i < r->ended_count; i++) {
 		struct ended *e = &r->ended[i];
 		struct proc *p = heir(r, e->ppid);
@@ -343,13 +324,12 @@ static void settle(struct row *r)
 static void sum_up(struct row *r)
 {
 	struct io sum = r->left;
+	const struct proc *p;
 
 	r->rss = r->shmem = r->size = r->alive = 0;
 	for (size_t i = 0; i < r->ended_count; i++)
 		add(&sum, &r->ended[i].io);
-	for (size_t i = 0; i < r->count; i++) {
-		const struct proc *p = &r->procs[i];
-
+	PROCESS_TABLE_EACH(&r->procs, p) {
 		add(&sum, &p->io);
 		r->rss += p->rss;
 		r->shmem += p->shmem;
@@ -374,13 +354,21 @@ static void put_row(struct jobproc *s, struct sample_set *set, struct row *r, bo
 	sys_put(set, VM_SIZE, r->size);
 }
 
-static void row_free(struct jobproc *s, struct row *r)
+/* A job that was forgotten before its last reading gets its last row now. */
+static void row_release(void *element)
 {
-	for (size_t i = 0; i < r->count; i++)
-		proc_close(s, &r->procs[i]);
-	free(r->procs);
+	struct row *r = element;
+	struct jobproc *s = r->source;
+	struct proc *p;
+
+	if (s && s->set && r->known && !r->over) {
+		put_row(s, s->set, r, false);
+		sample_end(s->set, r->entity);
+	}
+	PROCESS_TABLE_EACH(&r->procs, p)
+		proc_close(s, p);
+	process_table_release(&r->procs);
 	free(r->ended);
-	free(r);
 }
 
 static void take_job(struct jobproc *s, struct sample_set *set, struct row *r,
@@ -388,18 +376,16 @@ static void take_job(struct jobproc *s, struct sample_set *set, struct row *r,
 {
 	bool last = job->state == JOB_ENDED;
 
-	r->here = true;
+	r->source = s;
+	r->procs.entry_size = sizeof(struct proc);
 	if (r->over)
 		return;
-	s->pid_count = 0;
-	if (!last)
-		(void)cgroup_jobs_visit_processes(s->jobs, job, take_pid, s);
-	merge(s, r);
+	list_procs(s, r, job);
 	read_procs(s, r);
 	settle(r);
 	sum_up(r);
 	if (last && !r->known) {
-		r->over = true; /* it was too short to be seen at all */
+		r->over = true; /* it was too short to be seen */
 		return;
 	}
 	if (!r->known || (!r->owned && job->owner))
@@ -412,58 +398,25 @@ static void take_job(struct jobproc *s, struct sample_set *set, struct row *r,
 	r->over = last;
 }
 
-/* ---- the source ---------------------------------------------------------------------------------
- */
-
-static struct row *row_at(struct jobproc *s, size_t *at, uint64_t number)
-{
-	while (*at < s->count && s->rows[*at]->number < number)
-		++*at;
-	if (*at < s->count && s->rows[*at]->number == number)
-		return s->rows[*at];
-	struct row *r = xcalloc(1, sizeof(*r));
-	r->number = number;
-	GROW(s->rows, s->count, s->cap);
-	memmove(s->rows + *at + 1, s->rows + *at, (s->count - *at) * sizeof(*s->rows));
-	s->rows[*at] = r;
-	s->count++;
-	return r;
-}
+/* ---- the source ----------------------------------------------------------------------------- */
 
 static int read_all(void *state, struct sample_set *set)
 {
 	struct jobproc *s = state;
-	size_t at = 0, keep = 0;
 
-	for (size_t i = 0; i < s->count; i++)
-		s->rows[i]->here = false;
-	for (size_t i = 0; i < cgroup_jobs_count(s->jobs); i++) {
+	s->set = set;
+	per_job_state_update(&s->rows, s->jobs);
+	for (size_t i = 0; i < s->rows.count; i++) {
 		const struct job *job = cgroup_jobs_at(s->jobs, i);
 
 		if (job->state != JOB_WAITING && job->begin_ns)
-			take_job(s, set, row_at(s, &at, job->number), job);
+			take_job(s, set, per_job_state_at(&s->rows, i), job);
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		struct row *r = s->rows[i];
-
-		if (r->here) {
-			s->rows[keep++] = r;
-			continue;
-		}
-		/* forgotten before its last reading */
-		if (r->known && !r->over) {
-			put_row(s, set, r, false);
-			sample_end(set, r->entity);
-		}
-		row_free(s, r);
-	}
-	s->count = keep;
-	if (s->refused && !s->told)
+	if (s->refused && !s->reported)
 		for (unsigned i = 0; i < IO_COUNT; i++)
-			sample_absent(
-				set, IO + i,
-				"/proc/PID/io of other users may be read with CAP_SYS_PTRACE");
-	s->told |= s->refused;
+			sample_absent(set, IO + i,
+				      "reading /proc/PID/io of other users needs CAP_SYS_PTRACE");
+	s->reported |= s->refused;
 	return 0;
 }
 
@@ -471,11 +424,9 @@ static void close_all(void *state)
 {
 	struct jobproc *s = state;
 
-	for (size_t i = 0; i < s->count; i++)
-		row_free(s, s->rows[i]);
+	s->set = NULL;
+	per_job_state_release(&s->rows);
 	procdir_close(&s->proc);
-	free(s->rows);
-	free(s->pids);
 	free(s);
 }
 
@@ -485,12 +436,11 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	struct jobproc *s;
 
 	(void)set;
-	if (!ctx->jobs) {
-		strbuf_addstr(why, "no list of the node's jobs is kept here");
-		return -ENOENT;
-	}
+	if (!ctx->jobs)
+		return strbuf_fail(why, -ENOENT, "only plimsoll node lists the jobs of a node");
 	s = xcalloc(1, sizeof(*s));
 	s->jobs = ctx->jobs;
+	s->rows = (struct per_job_state){.size = sizeof(struct row), .release = row_release};
 	int r = procdir_open(&s->proc, ctx->root, FDS_PERCENT, why);
 	if (r < 0) {
 		free(s);

@@ -10,34 +10,27 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Left to everything else that the program has open. */
+/* For everything else that the program opens. */
 #define FDS_RESERVED 128
-/* What is given up when there are no more in spite of that. */
+/* Released if there are still none left. */
 #define FDS_STEP 32
 #define PATH_SIZE 64
-/* A non-blocking open: in a recorded tree anything may lie there, a pipe without a writer too. */
+/* Non-blocking: a recorded tree may contain anything, even a pipe without a writer. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 static unsigned descriptor_limit(unsigned percent)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return 0;
-	if (r.rlim_cur < r.rlim_max) {
-		struct rlimit most = {r.rlim_max, r.rlim_max};
-
-		if (setrlimit(RLIMIT_NOFILE, &most) == 0)
-			r = most;
-	}
-	if (r.rlim_cur <= FDS_RESERVED)
+	(void)raise_file_limit();
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur <= FDS_RESERVED)
 		return 0;
 	if (r.rlim_cur > INT_MAX)
 		r.rlim_cur = INT_MAX;
 	return (unsigned)((r.rlim_cur - FDS_RESERVED) * percent / 100);
 }
 
-/* In a container with the host's /proc the numbers there are not ours. */
+/* In a container with the host's /proc our pids differ from those in /proc. */
 static bool numbers_are_ours(int fd)
 {
 	char self[16] = "";
@@ -46,7 +39,8 @@ static bool numbers_are_ours(int fd)
 	       strtol(self, NULL, 10) == getpid();
 }
 
-/* Are there CPUs without ticks (nohz_full)? There a clock may stand for a second while it runs. */
+/* Are there CPUs without ticks (nohz_full)? There the clock of a running process may not advance
+ * for a second. */
 static bool ticks_stop(void)
 {
 	char c = 0;
@@ -60,12 +54,8 @@ int procdir_open(struct procdir *d, const char *root, unsigned percent, struct s
 	_cleanup_free_ char *path = xasprintf("%s/proc", root);
 
 	*d = (struct procdir){.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), .live = !*root};
-	if (d->fd < 0) {
-		int r = -errno;
-
-		strbuf_addf(why, "cannot open '%s': %s", path, strerror(-r));
-		return r;
-	}
+	if (d->fd < 0)
+		return strbuf_fail(why, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (!d->live)
 		return 0;
 	d->limit = descriptor_limit(percent);
@@ -76,7 +66,7 @@ int procdir_open(struct procdir *d, const char *root, unsigned percent, struct s
 
 bool procdir_cpu_clock(const struct procdir *d, int pid, uint64_t *ret_ns)
 {
-	/* as the kernel makes the number of the clock with all CPU time of a process */
+	/* the clock id of the CPU time of a process, as the kernel forms it */
 	clockid_t id = (clockid_t)(~(unsigned)pid << 3 | 2);
 	struct timespec ts;
 
@@ -88,12 +78,11 @@ bool procdir_cpu_clock(const struct procdir *d, int pid, uint64_t *ret_ns)
 
 void procdir_close(struct procdir *d)
 {
-	if (d->fd >= 0)
-		close(d->fd);
+	close_fd(&d->fd);
 	d->fd = -1;
 }
 
-/* "PID/NAME" without stdio: this is done for every file that is not kept open. */
+/* "PID/NAME" without stdio: needed for every file that is not open. */
 static bool make_path(char path[PATH_SIZE], int pid, const char *name)
 {
 	char digits[16];
@@ -110,7 +99,7 @@ static bool make_path(char path[PATH_SIZE], int pid, const char *name)
 	return true;
 }
 
-/* Opens; a process that is not there gives ESRCH. */
+/* Opens a file; -ESRCH: there is no such process. */
 static int open_file(struct procdir *d, int pid, const char *name, int flags)
 {
 	char path[PATH_SIZE];
@@ -123,7 +112,7 @@ static int open_file(struct procdir *d, int pid, const char *name, int flags)
 	int r = -errno;
 	if (r == -EMFILE || r == -ENFILE)
 		d->limit = d->kept > FDS_STEP ? d->kept - FDS_STEP : 0;
-	/* a file that this kernel does not have, or a process that has just gone */
+	/* the kernel does not have this file, or the process has just ended */
 	if (r == -ENOENT && make_path(path, pid, "") && faccessat(d->fd, path, F_OK, 0) < 0)
 		return -ESRCH;
 	return r;
@@ -138,7 +127,7 @@ void procdir_forget(struct procdir *d, int *fd)
 	d->kept--;
 }
 
-/* Keeps a descriptor, or closes one of too many. */
+/* Keeps a descriptor, or closes it if there are too many. */
 static void keep_or_close(struct procdir *d, int *kept, int fd, bool keep)
 {
 	if (*kept >= 0) {

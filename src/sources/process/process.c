@@ -1,14 +1,14 @@
 /*
- * CPU, memory, I/O and waiting of each process of the job, and of the job as a whole: one row a
- * process, named <pid>.<start in ticks since boot>, and one row for the job, whose counters keep
- * what ended processes used (process.h says how).
+ * CPU, memory, I/O and wait times of each process of the job, and of the job as a whole: one row
+ * per process, named <pid>.<start in ticks since boot>, and one row for the job, whose counters
+ * include what ended processes used (see process.h).
  *
  * Surprising: the I/O of a process includes that of children it waited for; the kernel does not
- * tell them apart. Counters of a job that began under our eyes begin at 0 with it. Those of another
- * begin with what its processes had used when first seen, but without what children of theirs used
- * that had ended by then. A process that did not run since
- * the reading before is not read: its CPU clock tells. Options: `no-exits` leaves out the kernel's
- * exit records, which root has; `no-skip` reads all processes each time.
+ * separate them. Counters of a job that started while we watched start at 0. Those of another job
+ * start with what its processes had used when first seen, without what their ended children had
+ * used. A process that did not run since the last reading, by its CPU clock, is not read. Options:
+ * `no-exits` ignores the kernel's exit records, which root gets; `no-skip` reads all processes each
+ * time.
  */
 #include "sources/process/process.h"
 
@@ -27,91 +27,20 @@
 #define STAT_STARTSTACK 28
 
 enum column {
-	USERTIME,
-	SYSTEMTIME,
-	TIME_ONCPU,
-	TIME_WAITING,
-	TIMESLICES,
-	MINFLT,
-	MAJFLT,
-	RCHAR,
-	WCHAR,
-	SYSCR,
-	SYSCW,
-	READ_BYTES,
-	WRITE_BYTES,
-	CANCELLED_WRITE_BYTES,
-	DELAYACCT_BLKIO_TIME,
-	RSS,
-	VMS,
-	NUM_THREADS,
-	PROCESSOR,
-	CPU_PERCENT,
-	MEMORY_PERCENT,
-	PROCESSES,
-	THREADS,
-	STARTED,
-	ENDED,
-	EXITS_LOST,
+#define PROCESS_COLUMN(id, ...) id,
+#include "sources/process/process_columns.def"
+#undef PROCESS_COLUMN
 	COLUMNS
 };
 
-/* clang-format off */
 _Static_assert(COLUMNS <= PROCESS_COLUMNS_MAX, "a member keeps its row");
 
 static const struct sample_metric columns[COLUMNS] = {
-	[USERTIME] = {"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
-		"CPU time in user mode; of the job with that of ended processes"},
-	[SYSTEMTIME] = {"systemtime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
-		"CPU time in the kernel; of the job with that of ended processes"},
-	[TIME_ONCPU] = {"time_oncpu", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0,
-		"exact time spent on a CPU; of the job without processes too short to be seen"},
-	[TIME_WAITING] = {"time_waiting", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0,
-		"time ready to run but waiting for a CPU, of threads alive at a reading"},
-	[TIMESLICES] = {"timeslices", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"times a thread was put on a CPU, of threads alive at a reading"},
-	[MINFLT] = {"minflt", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"page faults served without I/O"},
-	[MAJFLT] = {"majflt", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"page faults that needed I/O"},
-	[RCHAR] = {"rchar", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-		"bytes asked for by read calls, children that were waited for included"},
-	[WCHAR] = {"wchar", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-		"bytes handed to write calls, children that were waited for included"},
-	[SYSCR] = {"syscr", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"read calls, children that were waited for included"},
-	[SYSCW] = {"syscw", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"write calls, children that were waited for included"},
-	[READ_BYTES] = {"read_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-		"bytes fetched from storage, children that were waited for included"},
-	[WRITE_BYTES] = {"write_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-		"bytes queued for storage, those cancelled and children that were waited for included"},
-	[CANCELLED_WRITE_BYTES] = {"cancelled_write_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0,
-		"queued bytes that never went to storage: their file was deleted or truncated"},
-	[DELAYACCT_BLKIO_TIME] = {"delayacct_blkio_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM,
-		PL_TICK_US, "time blocked on storage, of processes with one thread"},
-	[RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
-		"resident memory; of the job the sum of its processes, shared pages counted in each"},
-	[VMS] = {"vms", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, "virtual memory"},
-	[NUM_THREADS] = {"num_threads", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "threads alive"},
-	[PROCESSOR] = {"processor", UNIT_NONE, KIND_GAUGE, AGG_NONE, 0,
-		"CPU that the first thread last ran on"},
-	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_SUM, 0.01,
-		"CPU time since the reading before, 100 is one CPU"},
-	[MEMORY_PERCENT] = {"memory_percent", UNIT_PERCENT, KIND_GAUGE, AGG_SUM, 0.01,
-		"resident memory as part of the node's"},
-	[PROCESSES] = {"processes", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0,
-		"processes of the job that are alive"},
-	[THREADS] = {"threads", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0,
-		"threads of the job that are alive"},
-	[STARTED] = {"started", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"processes of the job seen so far"},
-	[ENDED] = {"ended", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"processes of the job that were seen and ended"},
-	[EXITS_LOST] = {"exits_lost", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"times the kernel dropped exit records that we were too late for"},
+#define PROCESS_COLUMN(id, name, unit, kind, agg, scale, help) \
+	[id] = {name, UNIT_##unit, KIND_##kind, AGG_##agg, scale, help},
+#include "sources/process/process_columns.def"
+#undef PROCESS_COLUMN
 };
-/* clang-format on */
 
 struct process_source {
 	const struct source_context *ctx;
@@ -125,34 +54,26 @@ struct process_source {
 	uint64_t seen; /* columns that any process had */
 	uint64_t processes, threads, rss, vms, with_memory;
 	uint64_t cpu_us; /* of the living, exact where it is known, and in the account */
-	uint64_t booked_us, beyond_us; /* beyond: of the living, what ticks do not show */
+	uint64_t accounted_us, beyond_us; /* beyond: of the living, what ticks do not show */
 	struct cpu_split shown;
 	uint64_t last_cpu_us, last_time_ns;
 };
 
-/* Is the list that of all jobs of a node, not of one? */
+/* Does the list contain all jobs of a node? */
 static bool all_jobs(const struct source_context *ctx)
 {
 	return ctx->jobs && !ctx->watch->finder;
 }
 
-/* ---- facts ----------------------------------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------------------------- */
 
-static void add_fact(struct sample_set *set, uint32_t entity, const char *key, const char *text,
+static void add_text(struct sample_set *set, uint32_t entity, const char *key, const char *text,
 		     size_t n)
 {
 	_cleanup_strbuf_ struct strbuf clean = STRBUF_INIT;
 
 	text_add_printable(&clean, text, n);
-	sample_fact(set, entity, key, clean.len ? clean.buf : NULL);
-}
-
-static void add_number(struct sample_set *set, uint32_t entity, const char *key, int64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	sample_fact(set, entity, key, text);
+	sample_set_metadata(set, entity, key, clean.len ? clean.buf : NULL);
 }
 
 /* What an exec changes. */
@@ -161,9 +82,9 @@ static void add_image(struct process_source *s, struct sample_set *set, const st
 	char buf[4096];
 	int fd = -1;
 
-	add_fact(set, one->entity, "comm", one->comm, one->comm_len);
+	add_text(set, one->entity, "comm", one->comm, one->comm_len);
 	ssize_t n = procdir_link(&s->reader.dir, one->pid, "exe", buf, sizeof(buf));
-	add_fact(set, one->entity, "exe", buf, n > 0 ? (size_t)n : 0);
+	add_text(set, one->entity, "exe", buf, n > 0 ? (size_t)n : 0);
 	n = procdir_read(&s->reader.dir, &fd, one->pid, "cmdline", false, buf, CMDLINE_MAX);
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 	strbuf_add(&line, buf, n > 0 ? (size_t)n : 0);
@@ -173,20 +94,20 @@ static void add_image(struct process_source *s, struct sample_set *set, const st
 	for (size_t i = 0; i < line.len; i++)
 		if (!line.buf[i])
 			line.buf[i] = ' ';
-	add_fact(set, one->entity, "cmdline", line.buf, line.len);
+	add_text(set, one->entity, "cmdline", line.buf, line.len);
 }
 
-/* Whose it is, where the processes of all jobs are looked at. */
+/* The job of a process, if all jobs are watched. */
 static void add_job(struct process_source *s, struct sample_set *set, const struct member *one)
 {
 	const struct job *job = s->ctx->jobs ? cgroup_jobs_by_number(s->ctx->jobs, one->job) : NULL;
 
 	if (job)
-		sample_fact(set, one->entity, "job", job->id);
+		sample_set_metadata(set, one->entity, "job", job->id);
 }
 
-/* Names the row; says again what an exec changed: another name, or another place of the stack. */
-static void add_facts(struct process_source *s, struct sample_set *set, struct member *one)
+/* Names the row; updates it after an exec, which changes the name or the address of the stack. */
+static void add_metadata(struct process_source *s, struct sample_set *set, struct member *one)
 {
 	const struct proc_stat *st = &s->now.st;
 	uint64_t stack = st->last >= STAT_STARTSTACK ? st->f[STAT_STARTSTACK] : 0;
@@ -199,15 +120,16 @@ static void add_facts(struct process_source *s, struct sample_set *set, struct m
 			 (unsigned long long)one->starttime);
 		one->entity = sample_entity(set, ENTITY_PROCESS, name);
 		one->has_entity = true;
-		add_number(set, one->entity, "pid", one->pid);
-		add_number(set, one->entity, "start", (int64_t)one->starttime);
-		/* who adopts it later did not start it */
-		add_number(set, one->entity, "ppid", one->ppid);
+		sample_format_metadata(set, one->entity, "pid", "%d", one->pid);
+		sample_format_metadata(set, one->entity, "start", "%lld",
+				       (long long)one->starttime);
+		/* the first parent started it; later ones only adopt it */
+		sample_format_metadata(set, one->entity, "ppid", "%d", one->ppid);
 		add_job(s, set, one);
 	}
-	if (one->rank >= 0 && (fresh || one->rank != one->told_rank))
-		add_number(set, one->entity, "rank", one->rank);
-	one->told_rank = one->rank;
+	if (one->rank >= 0 && (fresh || one->rank != one->reported_rank))
+		sample_format_metadata(set, one->entity, "rank", "%d", one->rank);
+	one->reported_rank = one->rank;
 	if (!fresh && stack == one->stack && st->comm_len == one->comm_len &&
 	    !memcmp(st->comm, one->comm, one->comm_len))
 		return;
@@ -221,7 +143,7 @@ static void add_facts(struct process_source *s, struct sample_set *set, struct m
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* A number that is too large to be true is left out. */
+/* Impossibly large values are left out. */
 static void put(struct member *one, enum column c, uint64_t v)
 {
 	if (v > INT64_MAX)
@@ -235,7 +157,7 @@ static uint64_t percent_of_memory(const struct process_source *s, uint64_t rss)
 	return (uint64_t)((double)rss * 10000 / (double)s->memory_bytes + 0.5);
 }
 
-/* Why a file of a process gives nothing, for each metric that is from it. */
+/* Reports why a file cannot be read, for each of its metrics. */
 static void say_absent_file(struct sample_set *set, const char *file, int error, unsigned first,
 			    unsigned count)
 {
@@ -244,8 +166,8 @@ static void say_absent_file(struct sample_set *set, const char *file, int error,
 			sample_absent(set, first + i, "the kernel has no /proc/PID/%s", file);
 		else
 			sample_absent(set, first + i,
-				      "not permitted: /proc/PID/%s of another user's process, "
-				      "or of one with more rights",
+				      "not permitted: /proc/PID/%s of a process of another user "
+				      "or with more privileges",
 				      file);
 	}
 }
@@ -257,7 +179,7 @@ static void say_absent(struct sample_set *set, const struct member *one)
 			TIMESLICES - TIME_WAITING + 1);
 }
 
-/* What one that is exiting has not yet given back is no level of anything. */
+/* The remaining memory of an exiting process is not reported. */
 static void take_memory(struct process_source *s, struct member *one)
 {
 	const struct proc_stat *st = &s->now.st;
@@ -302,7 +224,7 @@ static void make_row(struct process_source *s, struct member *one)
 			put(one, RCHAR + i, one->own[USAGE_IO + i]);
 	if (now->percent_known)
 		put(one, CPU_PERCENT, (uint64_t)now->percent);
-	/* a row without waiting is not repeated: it may be its turn */
+	/* a row without wait times is not repeated: it may be its turn at the next reading */
 	one->quiet &= now->sched_known;
 }
 
@@ -373,8 +295,8 @@ static void put_job(struct process_source *s, struct sample_set *set)
 	put_sum(set, ENDED, s->members.ended_shown);
 	if (s->exits.listener.fd >= 0)
 		put_sum(set, EXITS_LOST, s->exits.lost);
-	/* ticks where nothing better is known, exact time of the living where it is */
-	uint64_t cpu = total[USAGE_USER] + total[USAGE_SYSTEM] - s->booked_us + s->cpu_us;
+	/* exact time of living processes if known, ticks otherwise */
+	uint64_t cpu = total[USAGE_USER] + total[USAGE_SYSTEM] - s->accounted_us + s->cpu_us;
 	uint64_t grown = cpu > s->last_cpu_us ? cpu - s->last_cpu_us : 0, late = 0;
 	if (s->last_time_ns && set->time_ns > s->last_time_ns && grown < UINT64_MAX / 1000 &&
 	    process_percent(grown * 1000, set->time_ns - s->last_time_ns, s->reader.cpus, &late,
@@ -403,7 +325,7 @@ static void look_at(struct process_source *s, struct sample_set *set, struct mem
 	} else {
 		r = process_look(&s->reader, &s->members, one, &s->now);
 		if (r == 0 && one->listed) {
-			add_facts(s, set, one);
+			add_metadata(s, set, one);
 			make_row(s, one);
 			add_row(s, set, one);
 		}
@@ -418,7 +340,7 @@ static void look_at(struct process_source *s, struct sample_set *set, struct mem
 		say_absent(set, one);
 	if (one->known && one->state == MEMBER_LIVE) {
 		s->cpu_us += one->cpu_ns / 1000;
-		s->booked_us += one->own[USAGE_USER] + one->own[USAGE_SYSTEM];
+		s->accounted_us += one->own[USAGE_USER] + one->own[USAGE_SYSTEM];
 		s->beyond_us += process_beyond_ticks(one);
 	}
 }
@@ -430,7 +352,7 @@ static int read_processes(void *state, struct sample_set *set)
 	members_sync(&s->members, s->ctx->watch->list, s->ctx->watch->count);
 	threadpace_begin(&s->reader.pace);
 	s->processes = s->threads = s->with_memory = s->rss = s->vms = 0;
-	s->cpu_us = s->booked_us = s->beyond_us = 0;
+	s->cpu_us = s->accounted_us = s->beyond_us = 0;
 	for (size_t i = 0; i < s->members.count; i++) {
 		struct member *one = s->members.by_age[i];
 
@@ -512,7 +434,7 @@ static void open_exits(struct process_source *s, struct sample_set *set)
 	if (all_jobs(s->ctx))
 		return; /* the node's own listener books them */
 	if (has_word(s->ctx->option, "no-exits"))
-		sample_absent(set, EXITS_LOST, "exit records are switched off by no-exits");
+		sample_absent(set, EXITS_LOST, "exit records are disabled by no-exits");
 	else if (process_exits_open(&s->exits, &s->members, s->ctx->root, &why) < 0)
 		sample_absent(set, EXITS_LOST, "no exit records of the kernel: %s", why.buf);
 }
@@ -530,14 +452,12 @@ static void close_source(void *state)
 static int open_source(const struct source_context *ctx, struct sample_set *set, void **state,
 		       struct strbuf *why)
 {
-	if (!ctx->watch) {
-		strbuf_addstr(why, "needs a job to look at");
-		return -EINVAL;
-	}
-	if (!knows_words(ctx->option)) {
-		strbuf_addf(why, "knows the options no-exits and no-skip, not '%s'", ctx->option);
-		return -EINVAL;
-	}
+	if (!ctx->watch)
+		return strbuf_fail(why, -EINVAL, "there is no job to watch");
+	if (!knows_words(ctx->option))
+		return strbuf_fail(why, -EINVAL,
+				   "unknown option '%s'; there are no-exits and no-skip",
+				   ctx->option);
 	struct process_source *s = xcalloc(1, sizeof(*s));
 	s->ctx = ctx;
 	s->exits.listener.fd = -1;
@@ -560,7 +480,7 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 		s->reader.dir.idle_known = false;
 	s->memory_bytes = memory_of_node(ctx->root);
 	if (!s->memory_bytes)
-		sample_absent(set, MEMORY_PERCENT, "the node's memory is not known");
+		sample_absent(set, MEMORY_PERCENT, "the size of the node's memory is unknown");
 	if (!s->reader.delays)
 		sample_absent(set, DELAYACCT_BLKIO_TIME, "kernel.task_delayacct is 0");
 	if (!all_jobs(ctx))
@@ -572,14 +492,11 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct procdir dir;
+	int r = procdir_open(&dir, ctx->root, 0, &report->detail);
 
-	int r = procdir_open(&dir, ctx->root, 0, &why);
-	if (r < 0) {
-		strbuf_addstr(&report->detail, why.buf);
+	if (r < 0)
 		return r;
-	}
 	procdir_close(&dir);
 	strbuf_addstr(&report->detail, "stat, io and schedstat of each process of a job");
 	return 0;
@@ -587,7 +504,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 
 const struct source source_process = {
 	.name = "process",
-	.help = "CPU, memory, I/O and waiting of each process of the job",
+	.help = "CPU, memory, I/O and wait times of each process of the job",
 	.probe = probe,
 	.metrics = columns,
 	.metric_count = COLUMNS,

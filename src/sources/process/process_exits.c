@@ -1,15 +1,15 @@
 /*
- * Exit records of the kernel (taskstats), which root may have: what a process used in all, for
- * those that no parent in the job inherits from. Records come of every task on the machine that
- * ends; ours are those of members, of their children, and of children of such children that ended
- * before the same reading. One that was orphaned before it was ever seen is not known as ours.
+ * Exit records of the kernel (taskstats), for root: the total usage of processes from which no
+ * parent in the job inherits. Records of all tasks of the host arrive; those of the job are records
+ * of members, of their children, and of children of such children that ended before the same
+ * reading. A process that was orphaned before it was seen is not recognised.
  */
 #include "sources/process/process.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* More than come in between two readings; beyond it the rest of a storm is taken for lost. */
+/* More than arrive between two readings; beyond it records count as lost. */
 #define RECORDS_MAX 65536
 #define CHAIN_MAX 64
 
@@ -19,10 +19,8 @@ struct exit_record {
 	uint64_t usage[USAGE_END];
 };
 
-/*
- * CPU time of one task, divided as the kernel does it: the exact time, in the proportion of the
- * ticks that fell on user and system.
- */
+/* CPU time of a task, split as the kernel does it: the exact time in the ratio of user and system
+ * ticks. */
 static void add_usage(uint64_t usage[USAGE_END], const struct task_exit *x)
 {
 	uint64_t cpu = x->oncpu_ns / 1000, user = cpu;
@@ -154,15 +152,12 @@ int process_exits_open(struct process_exits *e, struct members *m, const char *r
 		       struct strbuf *why)
 {
 	*e = (struct process_exits){.listener = {.fd = -1}, .members = m};
-	if (*root) {
-		strbuf_addstr(why, "this is a recorded tree");
-		return -ENOTSUP;
-	}
-	/* records have the numbers of the whole machine */
-	if (!taskstats_ids_match()) {
-		strbuf_addstr(why, "process ids here are not those of the machine");
-		return -ENOTSUP;
-	}
+	if (*root)
+		return strbuf_fail(why, -ENOTSUP, "this is a recorded tree, not a running machine");
+	/* records have the pids of the host */
+	if (!taskstats_ids_match())
+		return strbuf_fail(why, -ENOTSUP,
+				   "process ids here are not those of the host: in a container?");
 	return taskstats_open(&e->listener, why);
 }
 

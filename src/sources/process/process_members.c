@@ -1,36 +1,35 @@
 /*
- * The account of a job's processes; see process.h for what it is about.
+ * The accounting of a job's processes; see process.h.
  *
- * Surprising is how much depends on when things are read. Parents are read before their children:
- * the other way round a child that ends in between would be seen twice, in its own file and in its
- * parent's. One that is found gone while its parent was read already may or may not be in what the
+ * Surprising: much depends on the order of reading. Parents are read before their children;
+ * otherwise a child that ends in between would be counted twice, in its own file and in that of its
+ * parent. A process that ended after its parent was read may or may not be included in what the
  * parent showed; it stays open (late) until the next reading, and the total has what is certain.
  */
 #include "sources/process/process.h"
 
 #include <string.h>
 
-/* Longer chains of parents that all are gone do not occur. */
+/* Longer chains of ended parents do not occur. */
 #define CHAIN_MAX 64
 
-/* What is claimed of an heir in one reading, and what it had left over in the reading before. */
+/* What ended processes claim from an heir in one reading. */
 struct claims {
 	uint64_t usage[USAGE_INHERITED_END];
 	uint64_t cpu_ticks;              /* CPU time in whole ticks, as an heir shows it */
-	uint64_t least;                  /* the least minflt of one claimant */
-	uint64_t before[USAGE_KIDS_END]; /* of their children, from before we watched */
+	uint64_t least;                  /* the smallest minflt of a claimant */
+	uint64_t before[USAGE_KIDS_END]; /* of their children, before we watched */
 	bool any;
 };
 
 struct inheritance {
 	struct claims sure, unsure;
 	uint64_t carry[USAGE_INHERITED_END];
-	uint64_t carry_faults; /* minflt that came in the reading before, claimed or not */
-	uint64_t discounted[USAGE_KIDS_END]; /* for those unsure in the reading before */
+	uint64_t carry_faults; /* growth of minflt in the last reading, claimed or not */
+	uint64_t discounted[USAGE_KIDS_END]; /* for unsure ones of the last reading */
 };
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 static int by_pid(const void *a, const void *b)
 {
@@ -41,7 +40,7 @@ static int by_pid(const void *a, const void *b)
 	return x->starttime < y->starttime ? -1 : x->starttime > y->starttime;
 }
 
-/* A process begins after its parent; within one tick the numbers tell, mostly. */
+/* A process starts after its parent; within one tick the order of pids is mostly right. */
 static int by_age(const void *a, const void *b)
 {
 	const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
@@ -60,7 +59,7 @@ void members_sort(struct members *m)
 	qsort(m->by_age, m->count, sizeof(*m->by_age), by_age);
 }
 
-/* Not yet sorted. */
+/* Adds a member; the lists are not sorted afterwards. */
 static struct member *add_member(struct members *m, int pid, int ppid, uint64_t starttime)
 {
 	struct member *one = xcalloc(1, sizeof(*one));
@@ -121,8 +120,7 @@ struct member *members_find(const struct members *m, int pid, uint64_t starttime
 	return low && m->by_pid[low - 1]->pid == pid ? m->by_pid[low - 1] : NULL;
 }
 
-/* ---- who is alive -----------------------------------------------------------------------------
- */
+/* ---- living processes ----------------------------------------------------------------------- */
 
 static void take_listed(struct member *one, const struct job_process *w)
 {
@@ -132,7 +130,7 @@ static void take_listed(struct member *one, const struct job_process *w)
 	one->job = w->job;
 }
 
-/* Old members first, against the list; what is in the list and is none of them is new. */
+/* Compares the members with the list; processes in the list that are not members are new. */
 void members_sync(struct members *m, const struct job_process *list, size_t count)
 {
 	size_t old = m->count, j = 0;
@@ -150,14 +148,14 @@ void members_sync(struct members *m, const struct job_process *list, size_t coun
 		}
 		bool same_pid = j < count && list[j].pid == one->pid;
 		if (same_pid && list[j].starttime == one->starttime) {
-			/* a list that is behind may still have one that we know is gone */
+			/* an outdated list may contain a process that has ended */
 			take_listed(one, &list[j++]);
 			if (one->state == MEMBER_LATE)
 				one->state = MEMBER_GONE;
 			continue;
 		}
 		if (same_pid && !one->starttime) {
-			/* ended, as its record says, but nobody has waited for it yet */
+			/* ended according to its record, but not yet waited for */
 			one->starttime = list[j].starttime;
 			one->state = MEMBER_LIVE;
 			one->heir = NULL;
@@ -176,8 +174,7 @@ void members_sync(struct members *m, const struct job_process *list, size_t coun
 		members_sort(m);
 }
 
-/* ---- readings ---------------------------------------------------------------------------------
- */
+/* ---- readings ------------------------------------------------------------------------------- */
 
 static uint64_t growth(uint64_t now, uint64_t before)
 {
@@ -187,7 +184,7 @@ static uint64_t growth(uint64_t now, uint64_t before)
 void member_took(struct members *m, struct member *one, const uint64_t own[USAGE_END],
 		 const uint64_t kids[USAGE_KIDS_END])
 {
-	/* one that is older than our watch has a past: its own counts, its children's does not */
+	/* a process older than our watch: its own usage counts, that of its children does not */
 	if (!one->known && one->starttime < m->since_ticks)
 		memcpy(one->kids_before, kids, sizeof(one->kids_before));
 	for (size_t i = 0; i < USAGE_KIDS_END; i++) {
@@ -209,12 +206,11 @@ void member_unchanged(struct members *m, struct member *one)
 	one->read_pass = m->pass;
 }
 
-/* ---- inheritance ------------------------------------------------------------------------------
- */
+/* ---- inheritance ---------------------------------------------------------------------------- */
 
 /*
- * All that one used, as far as it is known: the last reading, or the exit records where they show
- * more. They never show too much: they are of its threads, some of which may have ended unseen.
+ * The total usage of a process as far as it is known: the last reading, or the exit records if they
+ * show more. They never show too much, because they are records of its own threads.
  */
 static void final_usage(const struct member *one, uint64_t ret[USAGE_END], uint64_t *ret_cpu_ticks)
 {
@@ -230,7 +226,7 @@ static void final_usage(const struct member *one, uint64_t ret[USAGE_END], uint6
 	ret[USAGE_SYSTEM] = one->own[USAGE_SYSTEM] + extra - user;
 	for (size_t i = 0; i < USAGE_KIDS_END; i++)
 		ret[i] += one->kids[i];
-	/* an heir shows whole ticks of user and system time: up to one less than the sum has */
+	/* an heir shows whole ticks of user and system time: up to one less than the sum */
 	uint64_t ticks = (ret[USAGE_USER] + ret[USAGE_SYSTEM]) / PL_TICK_US;
 	if (extra || one->partial)
 		ticks = ticks ? ticks - 1 : 0;
@@ -242,7 +238,7 @@ static struct member *parent_of(const struct members *m, const struct member *on
 	return members_find(m, one->ppid, one->starttime ? one->starttime : UINT64_MAX);
 }
 
-/* Who inherits from one that is gone: its parent, or the nearest above that lives. */
+/* The heir of an ended process: its parent, or the nearest living ancestor. */
 static void find_heir(const struct members *m, struct member *one)
 {
 	struct member *p = one;
@@ -266,8 +262,8 @@ static void find_heir(const struct members *m, struct member *one)
 }
 
 /*
- * One that was late at the last reading may have been in what its heir showed then, and now the
- * heir is gone, too: what the heir had left over is not claimed a second time, further up.
+ * A process that was late at the last reading may have been included in what its heir showed, and
+ * the heir has ended too: what the heir had left over is not claimed again further up.
  */
 static void offset_by_heirs(struct members *m)
 {
@@ -350,8 +346,8 @@ static uint64_t pool(const struct member *heir, size_t i)
 }
 
 /*
- * One that is known from its exit record may still be waiting for its parent: then it is not yet
- * inherited. Looked up only where an heir did not get what it should have. True when any is.
+ * Nobody inherits yet from a process that is known from its exit record but not waited for. Checked
+ * only if an heir did not grow as expected. True: there is one.
  */
 static bool find_unwaited(struct members *m)
 {
@@ -371,13 +367,13 @@ static bool find_unwaited(struct members *m)
 	return found;
 }
 
-/* What is claimed and cannot be in what the heir got; takes from the pool what can. */
+/* What is claimed and cannot be in the growth of the heir; subtracts the rest from the pool. */
 static void missing(const struct claims *c, uint64_t faults, uint64_t left[USAGE_INHERITED_END],
 		    uint64_t ret[USAGE_END])
 {
 	if (!c->any)
 		return;
-	/* not even the least of them can have arrived: nobody waited for them */
+	/* not even the smallest can have arrived: nobody waited for them */
 	bool none = faults < c->least;
 	uint64_t cpu = left[USAGE_USER] + left[USAGE_SYSTEM];
 	uint64_t lacking = growth(c->cpu_ticks * PL_TICK_US, cpu);
@@ -396,8 +392,8 @@ static void missing(const struct claims *c, uint64_t faults, uint64_t left[USAGE
 }
 
 /*
- * What a claimant had of children from before we watched is inherited, too, and is not the job's.
- * That of an unsure one is taken off as soon as it may be there: the total must not rise with it.
+ * What a claimant had from children before we watched is inherited too, but does not count for the
+ * job. That of an unsure one is subtracted as soon as it may be included: the total must not rise.
  */
 static void discount(struct member *heir, uint64_t faults, const uint64_t left[USAGE_INHERITED_END])
 {
@@ -428,7 +424,7 @@ static void settle_heir(struct members *m, struct member *heir)
 	for (size_t i = 0; i < USAGE_INHERITED_END; i++)
 		left[i] = pool(heir, i);
 	missing(&h->sure, faults, left, m->ended);
-	/* what the unsure may find at the next reading: no more than what came in this one */
+	/* what unsure ones may find at the next reading: at most the growth of this one */
 	for (size_t i = 0; i < USAGE_INHERITED_END; i++)
 		h->carry[i] = left[i] < heir->got[i] ? left[i] : heir->got[i];
 	h->carry_faults = heir->got[USAGE_MINFLT];
@@ -440,7 +436,7 @@ static void settle_heir(struct members *m, struct member *heir)
 	heir->claims = NULL;
 }
 
-/* Those settled go; one that is late and was a child of theirs is now a child of their parent. */
+/* Removes settled members; a late child of one becomes a child of its parent. */
 static void drop_settled(struct members *m)
 {
 	size_t left = 0;

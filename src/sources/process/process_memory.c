@@ -1,14 +1,13 @@
 /*
- * Shares of memory, peaks, descriptors and context switches of each process: what costs more to
- * read than the source `process` and is read less often. Rows have the same names as there.
+ * Proportional memory, peaks, descriptors and context switches of each process: more expensive to
+ * read than the source `process`, and read less often. Rows have the same names as there.
  *
- * Surprising: PSS is the only figure that may be added up over processes which share memory. The
- * kernel walks all pages of a process for it, while the process cannot map memory. A descriptor of
- * smaps_rollup is of the program that ran when it was opened and dies at exec. Context switches in
- * status are those of the first thread; here they are added up over the threads
- * (thread_counters.h). Of a process that did not run since the reading before only the shares are
- * read. The option `no-skip` reads all each time. Kernel threads and processes that nobody has
- * waited for have no memory: no value, no reason.
+ * Surprising: only PSS may be added up over processes that share memory. The kernel walks all pages
+ * of a process for it, while the process cannot map memory. A descriptor of smaps_rollup belongs to
+ * the program that ran when it was opened and becomes invalid at exec. Context switches in status
+ * are those of the first thread; here they are added up over all threads (thread_counters.h). Of a
+ * process that did not run since the last reading only proportional memory is read. The option
+ * `no-skip` reads all each time. Kernel threads and zombies have no memory: no value, no reason.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,80 +20,34 @@
 
 /* The share of the descriptors that this source may keep open. */
 #define FDS_PERCENT 30
-/* One that is idle is read all the same each so many times. */
+/* An idle process is still read once in this many readings. */
 #define IDLE_MAX 8
 
 enum column {
-	/* in smaps_rollup, in the kernel's order */
-	PSS,
-	PSS_ANON,
-	PSS_FILE,
-	PSS_SHMEM,
-	USS,
-	SWAP,
-	SWAP_PSS,
-	LOCKED,
-	/* in status */
-	VM_PEAK,
-	RSS_PEAK,
-	RSS_ANON,
-	RSS_FILE,
-	RSS_SHMEM,
-	SHARED,
-	VOL_CTXSW,
-	INVOL_CTXSW,
-	NUM_FDS,
+#define MEMORY_COLUMN(id, ...) id,
+#include "sources/process/process_memory_columns.def"
+#undef MEMORY_COLUMN
 	COLUMNS
 };
 
-/* clang-format off */
 static const struct sample_metric columns[COLUMNS] = {
-	[PSS] = {"pss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory, pages shared by n processes counted as one n-th"},
-	[PSS_ANON] = {"pss_anon", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"part of pss that is the processes' own memory"},
-	[PSS_FILE] = {"pss_file", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"part of pss that are files"},
-	[PSS_SHMEM] = {"pss_shmem", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"part of pss that is shared memory"},
-	[USS] = {"uss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory that no other process has"},
-	[SWAP] = {"swap", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024, "memory on swap space"},
-	[SWAP_PSS] = {"swap_pss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"memory on swap space, shared pages counted by their share"},
-	[LOCKED] = {"locked", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"share of memory that is locked"},
-	[VM_PEAK] = {"vm_peak", UNIT_BYTES, KIND_GAUGE, AGG_MAX, 1024,
-		"largest virtual memory so far; of the job that of its largest process"},
-	[RSS_PEAK] = {"rss_peak", UNIT_BYTES, KIND_GAUGE, AGG_MAX, 1024,
-		"largest resident memory so far; of the job that of its largest process"},
-	[RSS_ANON] = {"rss_anon", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory that is the process's own"},
-	[RSS_FILE] = {"rss_file", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory that are files"},
-	[RSS_SHMEM] = {"rss_shmem", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory that is shared memory"},
-	[SHARED] = {"shared", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024,
-		"resident memory that could be shared: of files and shared memory"},
-	[VOL_CTXSW] = {"vol_ctxsw", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"times the CPU was given up to wait, of threads alive at a reading"},
-	[INVOL_CTXSW] = {"invol_ctxsw", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
-		"times the CPU was taken away, of threads alive at a reading"},
-	[NUM_FDS] = {"num_fds", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "open descriptors"},
+#define MEMORY_COLUMN(id, name, unit, kind, agg, scale, help) \
+	[id] = {name, UNIT_##unit, KIND_##kind, AGG_##agg, scale, help},
+#include "sources/process/process_memory_columns.def"
+#undef MEMORY_COLUMN
 };
-/* clang-format on */
 
 /* Bit c of present: v[c] is there. */
 struct values {
 	uint64_t present, v[COLUMNS];
 };
 
-/* One process, from reading to reading. */
+/* State of a process. */
 struct memory_of {
 	int pid;
 	uint64_t starttime;
 	int smaps_fd, status_fd, fds_fd;
-	bool verified; /* what is kept open is of this process */
+	bool verified; /* the open descriptors belong to this process */
 	int smaps_error, fds_error;
 	struct thread_counters *threads; /* NULL while it has one */
 	uint64_t switches[2];
@@ -109,18 +62,17 @@ struct memory_source {
 	const struct source_context *ctx;
 	struct procdir dir;
 	struct threadpace pace;
-	struct memory_of *list, *spare; /* as the watch has them, sorted by pid */
+	struct memory_of *list, *spare; /* as in the list of the job, sorted by pid */
 	size_t count, cap, spare_cap;
 	uint32_t job;
 	/* the job's row; bit c of present: value[c] is there */
 	uint64_t present, value[COLUMNS];
-	uint64_t ended[2]; /* context switches of those that ended */
+	uint64_t ended[2]; /* context switches of ended processes */
 };
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
-/* Is the process of this number still the one that we mean? */
+/* Is the process with this pid still the same? */
 static bool is_same(struct memory_source *s, const struct memory_of *p)
 {
 	struct proc_stat st;
@@ -134,7 +86,7 @@ static bool is_same(struct memory_source *s, const struct memory_of *p)
 
 static void set_value(struct values *v, enum column c, uint64_t value)
 {
-	/* kilobytes become bytes when they are shown */
+	/* kilobytes become bytes in the output */
 	if (value > INT64_MAX / 1024)
 		return;
 	v->v[c] = value;
@@ -156,7 +108,7 @@ static void read_smaps(struct memory_source *s, struct memory_of *p, struct valu
 	bool kept = p->smaps_fd >= 0;
 	ssize_t n =
 		procdir_read(&s->dir, &p->smaps_fd, p->pid, "smaps_rollup", true, buf, sizeof(buf));
-	/* dead: by an exec, or with the process, and then its number may be another's */
+	/* invalid because of an exec, or because it ended: its pid may be reused then */
 	if (n == -ESRCH && kept) {
 		p->verified = false;
 		n = procdir_read(&s->dir, &p->smaps_fd, p->pid, "smaps_rollup", true, buf,
@@ -184,7 +136,7 @@ static bool parse_switches(const char *text, size_t n, uint64_t ret[THREAD_COUNT
 static const struct thread_counters_file switches_file = {.name = "status",
 							  .parse = parse_switches};
 
-/* Of the only thread, or of all: those in turn. */
+/* Of the only thread, or of all threads when it is the turn of the process. */
 static void read_switches(struct memory_source *s, struct memory_of *p, uint64_t threads,
 			  const uint64_t *only, struct values *ret)
 {
@@ -208,7 +160,7 @@ static void read_switches(struct memory_source *s, struct memory_of *p, uint64_t
 	}
 }
 
-/* False when the process is gone. */
+/* False: the process is gone. */
 static bool read_status(struct memory_source *s, struct memory_of *p, struct values *ret)
 {
 	static const char *const keys[] = {"VmPeak",
@@ -239,7 +191,7 @@ static bool read_status(struct memory_source *s, struct memory_of *p, struct val
 	return true;
 }
 
-/* Kernels before 4.5 have no parts of the resident memory in status; their sum is in statm. */
+/* For kernels before 4.5, whose status lacks the parts of the resident memory. */
 static void read_statm(struct memory_source *s, struct memory_of *p, struct values *ret)
 {
 	uint64_t page_kib = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
@@ -263,26 +215,25 @@ static void read_fds(struct memory_source *s, struct memory_of *p, struct values
 		p->fds_error = n;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static void say_absent(struct sample_set *set, const struct memory_of *p)
 {
 	for (unsigned c = PSS; c <= LOCKED && p->smaps_error; c++) {
 		if (p->smaps_error == -ENOENT)
-			sample_absent(set, c, "no /proc/PID/smaps_rollup: Linux has it since 4.14");
+			sample_absent(set, c, "no /proc/PID/smaps_rollup: needs Linux 4.14");
 		else
 			sample_absent(set, c,
-				      "not permitted: /proc/PID/smaps_rollup of another "
-				      "user's process, or of one with more rights");
+				      "not permitted: /proc/PID/smaps_rollup of a process of "
+				      "another user or with more privileges");
 	}
 	if (p->fds_error)
 		sample_absent(set, NUM_FDS,
-			      "not permitted: /proc/PID/fd of another user's process, "
-			      "or of one with more rights");
+			      "not permitted: /proc/PID/fd of a process of another user or "
+			      "with more privileges");
 }
 
-/* Peaks are kept, the rest is added up. */
+/* Takes the maximum of peaks, and adds up the rest. */
 static void add_to_job(struct memory_source *s, const struct values *v)
 {
 	for (unsigned c = 0; c < COLUMNS; c++) {
@@ -296,7 +247,7 @@ static void add_to_job(struct memory_source *s, const struct values *v)
 	s->present |= v->present;
 }
 
-/* Did it not run since the last reading? Then only its shares of memory may be others. */
+/* Was it idle since the last reading? Then only its proportional memory may have changed. */
 static bool is_idle(struct memory_source *s, struct memory_of *p)
 {
 	uint64_t before = p->clock_ns;
@@ -324,7 +275,7 @@ static void read_process(struct memory_source *s, struct sample_set *set, struct
 		read_fds(s, p, &v);
 	}
 	read_smaps(s, p, &v);
-	/* what was opened by number is checked: once when it stays open, else each time */
+	/* files opened by pid are verified: once if they stay open, else each time */
 	if (!p->verified && !is_same(s, p))
 		return;
 	p->verified = p->status_fd >= 0 && (p->smaps_fd >= 0 || p->smaps_error) &&
@@ -360,8 +311,7 @@ static void put_job(struct memory_source *s, struct sample_set *set)
 			sample_put(set, c, (int64_t)s->value[c]);
 }
 
-/* ---- who is there -----------------------------------------------------------------------------
- */
+/* ---- the list --------------------------------------------------------------------------- */
 
 static void forget(struct memory_source *s, struct memory_of *p)
 {
@@ -375,13 +325,13 @@ static void forget(struct memory_source *s, struct memory_of *p)
 		s->ended[k] += p->switches[k];
 }
 
-/* Is one that was known still there, or to come in the list? */
+/* Is a known process still in the list, or further on? */
 static bool goes_before(const struct job_process *now, const struct memory_of *p)
 {
 	return now && (now->pid < p->pid || (now->pid == p->pid && now->starttime == p->starttime));
 }
 
-/* The list of the watch, with what is known of those that were there before. */
+/* Updates the list, with the state of processes that were there before. */
 static void sync_list(struct memory_source *s, struct sample_set *set)
 {
 	const struct job_processes *w = s->ctx->watch;
@@ -436,20 +386,16 @@ static int read_memory(void *state, struct sample_set *set)
 	return 0;
 }
 
-/* ---- the source -------------------------------------------------------------------------------
- */
+/* ---- the source ----------------------------------------------------------------------------- */
 
 static int open_source(const struct source_context *ctx, struct sample_set *set, void **state,
 		       struct strbuf *why)
 {
-	if (!ctx->watch) {
-		strbuf_addstr(why, "needs a job to look at");
-		return -EINVAL;
-	}
-	if (ctx->option && strcmp(ctx->option, "no-skip") != 0) {
-		strbuf_addf(why, "knows the option no-skip, not '%s'", ctx->option);
-		return -EINVAL;
-	}
+	if (!ctx->watch)
+		return strbuf_fail(why, -EINVAL, "there is no job to watch");
+	if (ctx->option && strcmp(ctx->option, "no-skip") != 0)
+		return strbuf_fail(why, -EINVAL, "unknown option '%s'; the only one is no-skip",
+				   ctx->option);
 	struct memory_source *s = xcalloc(1, sizeof(*s));
 	s->ctx = ctx;
 	int r = procdir_open(&s->dir, ctx->root, FDS_PERCENT, why);
@@ -478,25 +424,22 @@ static void close_source(void *state)
 
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct procdir dir;
+	int r = procdir_open(&dir, ctx->root, 0, &report->detail);
 
-	int r = procdir_open(&dir, ctx->root, 0, &why);
-	if (r < 0) {
-		strbuf_addstr(&report->detail, why.buf);
+	if (r < 0)
 		return r;
-	}
 	bool shares = !dir.live || faccessat(dir.fd, "self/smaps_rollup", F_OK, 0) == 0;
 	procdir_close(&dir);
 	strbuf_addstr(&report->detail,
-		      shares ? "shares of memory, peaks and descriptors of each process of a job"
-			     : "peaks and descriptors; shares of memory need Linux 4.14");
+		      shares ? "proportional memory, peaks and descriptors of each process of a job"
+			     : "peaks and descriptors; proportional memory needs Linux 4.14");
 	return 0;
 }
 
 const struct source source_process_memory = {
 	.name = "process_memory",
-	.help = "shares of memory, descriptors and context switches of each process",
+	.help = "proportional memory, descriptors and context switches of each process",
 	.probe = probe,
 	.metrics = columns,
 	.metric_count = COLUMNS,

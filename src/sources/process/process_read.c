@@ -1,12 +1,11 @@
 /*
- * Looks at one process: stat, io, schedstat, and its CPU clock.
+ * Reads one process: stat, io, schedstat and its CPU clock.
  *
- * Surprising: schedstat of a process is that of its first thread, so it is added up over the
- * threads of a process that has several (thread_counters.h). Time on the CPU need not be: the
- * kernel's CPU clock of the process has it to the nanosecond, all threads and those that ended
- * included, and anyone may read it. Storage delay in stat is of the first thread too, and is given
- * only for a process that never had two. stat is read last: when it is still that of the same
- * process, so was all that was read before it by its number.
+ * Surprising: schedstat of a process is that of its first thread, so it is added up over all
+ * threads (thread_counters.h). CPU time need not be: the CPU clock of the process has it in
+ * nanoseconds, with all threads including ended ones, and anyone may read it. Storage delay in stat
+ * is also that of the first thread, and is reported only for a process that never had two. stat is
+ * read last: if it is still that of the same process, so was all that was read by pid before.
  */
 #include "sources/process/process.h"
 
@@ -16,25 +15,54 @@
 
 #include "core/clock.h"
 #include "core/files/fs.h"
+#include "sources/source.h"
 
 /* The share of the descriptors that this source may keep open. */
 #define FDS_PERCENT 60
 
-/* One that is idle is read all the same each so many times. */
+/* An idle process is still read once in this many readings. */
 #define IDLE_MAX 8
-/* How much of a CPU's time the kernel may book late: ticks of user and of system time. */
+/* How much of a CPU's time the kernel may account late: ticks of user and of system time. */
 #define LATE_NS 20000000ull
-/* Time that ended threads may have had unnoticed: some ticks, as stat counts whole ones only. */
+/* CPU time of ended threads that may go unnoticed: stat counts only whole ticks. */
 #define UNNOTICED_US (3 * PL_TICK_US)
 
-/* Kernels before 5.14 have no switch, and account unless booted otherwise. */
-static bool delays_accounted(const char *root)
+/* ---- delay accounting ---- */
+
+/* The kernel's switch for delay accounting, '0' or '1', or a negative errno. */
+static int delays_switch(const char *root)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/sys/kernel/task_delayacct", root);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = fs_read(AT_FDCWD, path, 64, &text);
 
-	return fs_read(AT_FDCWD, path, 64, &text) < 0 || text.buf[0] != '0';
+	return r < 0 ? r : text.buf[0];
 }
+
+/* While it is disabled, the times that tasks are blocked on storage are 0 and meaningless. */
+static int probe_delays(const struct source_context *ctx, struct source_report *report)
+{
+	int r = delays_switch(ctx->root);
+
+	if (r < 0)
+		return strbuf_fail(&report->detail, r,
+				   "this kernel has no switch for delay accounting");
+	if (r == '1') {
+		strbuf_addstr(&report->detail, "the kernel accounts delays");
+		return 0;
+	}
+	strbuf_addstr(&report->detail, "the kernel does not account time blocked on storage");
+	report->remedy = "sudo sysctl kernel.task_delayacct=1";
+	return -ENODATA;
+}
+
+const struct source source_delays = {
+	.name = "task_delayacct",
+	.help = "time that tasks are blocked on storage",
+	.probe = probe_delays,
+};
+
+/* ---- reading ---- */
 
 int process_reader_open(struct process_reader *r, const char *root, struct strbuf *why)
 {
@@ -44,7 +72,7 @@ int process_reader_open(struct process_reader *r, const char *root, struct strbu
 		return e;
 	r->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	r->cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
-	r->delays = delays_accounted(root);
+	r->delays = delays_switch(root) != '0';
 	return 0;
 }
 
@@ -68,7 +96,7 @@ static bool parse_schedstat(const char *text, size_t n, uint64_t ret[THREAD_COUN
 static const struct thread_counters_file schedstat_file = {
 	.name = "schedstat", .keep = true, .parse = parse_schedstat};
 
-/* A file that is missing or not permitted now will be so next time. */
+/* A file that is missing or not permitted now will stay so. */
 static bool is_final(ssize_t n)
 {
 	return n == -EACCES || n == -EPERM || n == -ENOENT;
@@ -95,7 +123,7 @@ static void look_io(struct process_reader *r, struct member *one, struct reading
 			own[USAGE_IO + i] = io.v[i];
 }
 
-/* Of the first thread; those of a process with several are added up afterwards. */
+/* Of the first thread; if there are several, they are added up afterwards. */
 static void look_sched(struct process_reader *r, struct member *one, struct reading *ret,
 		       uint64_t own[USAGE_END])
 {
@@ -146,7 +174,7 @@ static void look_threads(struct process_reader *r, struct member *one, struct re
 			own[USAGE_ONCPU + i] = v[i];
 }
 
-/* 0, -ESRCH when it is not this process (any more), -EBADMSG when it is no such file. */
+/* 0; -ESRCH: it is not this process (any more); -EBADMSG: invalid file. */
 static int look_stat(struct process_reader *r, struct member *one, struct reading *ret)
 {
 	ssize_t n = procdir_read(&r->dir, &one->stat_fd, one->pid, "stat", true, ret->text,
@@ -184,7 +212,7 @@ bool process_percent(uint64_t cpu_ns, uint64_t over_ns, unsigned cpus, uint64_t 
 		     int64_t *ret)
 {
 	*late_ns = 0;
-	/* more than any machine has CPUs: a counter that is not what we take it for */
+	/* more CPUs than any machine has: the counter is wrong */
 	if (!over_ns || cpu_ns / 65536 > over_ns)
 		return false;
 	uint64_t most = over_ns * cpus;
@@ -196,7 +224,7 @@ bool process_percent(uint64_t cpu_ns, uint64_t over_ns, unsigned cpus, uint64_t 
 	return true;
 }
 
-/* CPU time for the percentage: exact where that is of all threads, else in ticks. */
+/* CPU time for the percentage: exact if it is that of all threads, else in ticks. */
 static void take_cpu(const struct process_reader *r, struct member *one, struct reading *ret,
 		     const uint64_t own[USAGE_END], uint64_t now_ns)
 {
@@ -214,8 +242,8 @@ static void take_cpu(const struct process_reader *r, struct member *one, struct 
 	one->time_ns = now_ns;
 }
 
-/* The kernel cuts ticks from exact time, each by less than one; where it is more they are not of
- * the same. */
+/* The kernel rounds exact time down to ticks, by less than one each; a larger difference has other
+ * reasons. */
 uint64_t process_beyond_ticks(const struct member *one)
 {
 	uint64_t ticks = one->own[USAGE_USER] + one->own[USAGE_SYSTEM], cpu = one->cpu_ns / 1000;
@@ -228,7 +256,7 @@ struct cpu_split process_split_cpu(struct cpu_split *shown, const uint64_t usage
 {
 	uint64_t user = usage[USAGE_USER], system = usage[USAGE_SYSTEM];
 
-	if (user > INT64_MAX / 4 || system > INT64_MAX / 4) /* nobody's CPU time */
+	if (user > INT64_MAX / 4 || system > INT64_MAX / 4) /* impossible values */
 		return (struct cpu_split){user, system};
 	uint64_t last = shown->user_us + shown->system_us, total = user + system + beyond_us;
 	total = total > last ? total : last;
@@ -240,8 +268,8 @@ struct cpu_split process_split_cpu(struct cpu_split *shown, const uint64_t usage
 }
 
 /*
- * The clock is asked where schedstat does not do: for more than one thread, also of the past, which
- * shows by more time in stat than the first thread had; and to see whether it runs at all.
+ * The clock is read if schedstat is not enough: for several threads, also in the past, which shows
+ * by more time in stat than the first thread had; and to see whether the process runs at all.
  */
 static void look_clock(struct process_reader *r, struct member *one, struct reading *ret,
 		       uint64_t own[USAGE_END])
@@ -278,7 +306,7 @@ int process_look(struct process_reader *r, struct members *m, struct member *one
 	one->clock_known = false;
 	memcpy(own, one->own, sizeof(own));
 	look_clock(r, one, ret, own);
-	/* when its CPU time was read, wherever that comes from */
+	/* the time of the CPU time, whatever its origin */
 	uint64_t now_ns = clock_boottime_ns();
 	look_io(r, one, ret, own);
 	look_sched(r, one, ret, own);
@@ -290,7 +318,7 @@ int process_look(struct process_reader *r, struct members *m, struct member *one
 	take_stat(r, one, ret, own, kids);
 	notice_threads(r, one, ret, own);
 	look_threads(r, one, ret, own);
-	/* what schedstat has of a process that never had two threads is all of it */
+	/* schedstat of a process that never had two threads is complete */
 	if (!one->had_threads)
 		ret->oncpu_known |= ret->sched_known;
 	take_cpu(r, one, ret, own, now_ns);

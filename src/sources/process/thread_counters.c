@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More threads than this a process are not followed. */
+/* More threads of a process are ignored. */
 #define THREADS_MAX 65536
 
 struct thread_counters_thread {
@@ -29,7 +29,7 @@ bool threadpace_due(struct threadpace *p, int pid, uint64_t threads)
 	return (p->pass + (unsigned)pid) % period == 0;
 }
 
-/* Marks a thread as alive; new ones are added. Listed in the same order each time, mostly. */
+/* Marks a thread as alive; adds a new one. They are mostly listed in the same order. */
 static void take_tid(void *user, int tid)
 {
 	struct thread_counters *t = user;
@@ -55,7 +55,7 @@ static void keep_ended(struct thread_counters *t, const struct thread_counters_t
 		t->ended[i] += thread->value[i];
 }
 
-/* A value that fell is of another thread under the same number. */
+/* A value that fell belongs to another thread with the same id. */
 static void take_values(struct thread_counters *t, struct thread_counters_thread *thread,
 			const uint64_t v[THREAD_COUNTERS_VALUES])
 {
@@ -80,7 +80,7 @@ static void read_thread(struct thread_counters *t, struct procdir *d, int pid,
 	bool keep = f->keep && d->kept < d->limit / 2;
 	ssize_t n = procdir_read(d, &thread->fd, pid, had ? "" : name, keep, buf, sizeof(buf));
 	if (n < 0 && had) {
-		/* gone, and its number is listed again: the next reading takes the new one */
+		/* ended, and its id is listed again: the next reading takes the new thread */
 		keep_ended(t, thread);
 		memset(thread->value, 0, sizeof(thread->value));
 		thread->known = false;

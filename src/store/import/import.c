@@ -22,18 +22,18 @@
 
 #define PIECE (256u << 10)
 
-#define IMPORTER(symbol) extern const struct importer importer_##symbol;
+#define IMPORTER(symbol, ...) extern const struct importer importer_##symbol;
 #include "store/import/importers.def"
 #undef IMPORTER
 
 static const struct importer *const importers[] = {
-#define IMPORTER(symbol) &importer_##symbol,
+#define IMPORTER(symbol, ...) &importer_##symbol,
 #include "store/import/importers.def"
 #undef IMPORTER
 	NULL,
 };
 
-/* Whose file it is by its name; NULL: nobody's. */
+/* The importer of a file by its name, or NULL. */
 static const struct importer *importer_of(const char *base)
 {
 	for (const struct importer *const *i = importers; *i; i++)
@@ -61,8 +61,8 @@ int import_fail(struct import *p, int error, const char *name, const char *text)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* Ids of ours become directories, and are what `run` would take. Other tools take any text: what a
- * terminal would act on is no id. */
+/* Our ids become directories, and are checked as by `run`. Other tools take any text; we refuse
+ * control characters. */
 static int check_id(struct import *p, bool native, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
@@ -72,14 +72,14 @@ static int check_id(struct import *p, bool native, const char *name)
 	if (native ? job_id_valid(id) : !strcmp(shown.buf, id))
 		return 0;
 	_cleanup_free_ char *text = xasprintf(
-		"its job id '%s' cannot be used: %s", shown.buf,
-		native ? "at most 128 printable characters, no slash, no blank, no dot in front"
+		"invalid job id '%s': %s", shown.buf,
+		native ? "use at most 128 printable characters, without slashes, blanks and a leading dot"
 		       : "it has control characters");
 	jobmeta_release(&p->meta);
 	return import_fail(p, -EINVAL, name, text);
 }
 
-/* Others write all of the environment down, and what people note may be anything. */
+/* Other tools store the whole environment, and annotations may contain anything. */
 static void mask_secrets(const struct value *meta)
 {
 	const char *key;
@@ -106,17 +106,16 @@ int import_take_meta(struct import *p, const struct value *meta, const char *nam
 	if (p->meta.odd_times)
 		ingest_warn(
 			p->in,
-			"the metadata have a time that cannot be, or an end before the begin: left out");
+			"ignored an impossible time in the metadata, or an end before the start");
 	if (p->meta.odd_exitcode)
-		ingest_warn(p->in, "the metadata have an exit status that is none: left out");
-	if (p->o->owner && p->meta.user && strcmp(p->o->owner, p->meta.user) != 0) {
-		strbuf_addf(p->why, "says that it is a job of '%s', but belongs to '%s'",
-			    p->meta.user, p->o->owner);
-		return -EPERM;
-	}
+		ingest_warn(p->in, "ignored an invalid exit status in the metadata");
+	if (p->o->owner && p->meta.user && strcmp(p->o->owner, p->meta.user) != 0)
+		return strbuf_fail(p->why, -EPERM,
+				   "the metadata name user '%s', but the file belongs to '%s'",
+				   p->meta.user, p->o->owner);
 	import_take_limits(p, meta);
 	p->own = value_copy_dict(meta);
-	/* what names nobody is of whom it belongs to, or it could pass for a part of anybody's */
+	/* without a user it is the owner's, so that it cannot become part of another user's job */
 	if (p->o->owner && !p->meta.user) {
 		p->meta.user = xstrdup(p->o->owner);
 		value_set(p->own, "user", value_str(p->o->owner));
@@ -125,7 +124,7 @@ int import_take_meta(struct import *p, const struct value *meta, const char *nam
 	return part_is_native(meta) ? 0 : import_meet(p);
 }
 
-/* An archive holds one job, in whatever directory of it: that of the first metadata. */
+/* An archive holds one job, in the directory of the first metadata. */
 static bool is_of_another_job(struct import *p, const char *name)
 {
 	size_t n = (size_t)(path_base(name) - name);
@@ -141,7 +140,7 @@ static int take_meta(struct import *p, const char *data, size_t n, const char *n
 
 	if (is_of_another_job(p, name))
 		return import_fail(p, -EBADMSG, name,
-				   "a second job in one archive; submit them one by one");
+				   "the archive contains a second job; submit them one by one");
 	if (p->has_meta)
 		return 0;
 	int r = meta_parse(data, n, &meta, p->why);
@@ -149,14 +148,14 @@ static int take_meta(struct import *p, const char *data, size_t n, const char *n
 		return import_fail(p, r, name, NULL);
 	if (!part_is_native(meta))
 		return p->pending ? 0 : import_take_meta(p, meta, name);
-	/* what was added to an archive later has the same name, and is newer */
+	/* a later member of the same name is newer */
 	value_free(p->pending);
 	p->pending = meta;
 	meta = NULL;
 	return 0;
 }
 
-/* All of an archive was read: its records, samples and runs are known. */
+/* After all of an archive was read. */
 static int take_pending(struct import *p, const char *path)
 {
 	int r = p->pending ? import_take_meta(p, p->pending, path) : 0;
@@ -168,8 +167,7 @@ static int take_pending(struct import *p, const char *path)
 	return r;
 }
 
-/* ---- bytes, from wherever ----------------------------------------------------------------------
- */
+/* ---- reading bytes ------------------------------------------------------------------- */
 
 ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n)
 {
@@ -179,7 +177,7 @@ ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* What the store has to say goes before what the reader made of it. */
+/* The message of the store goes first. */
 int import_reading_failed(struct import *p, int error, const char *name)
 {
 	if (!p->why->len && p->store && p->store->error.len)
@@ -210,15 +208,15 @@ int import_copy_to_scratch(struct import *p, const struct bytes *from, const cha
 
 /* ---- any file ------------------------------------------------------------------------------- */
 
-/* Which samples the job has already is known with its metadata. */
+/* Samples wait for the metadata, which tell what the store has already. */
 static int take_sample_member(struct import *p, const struct bytes *from, const char *name)
 {
 	int fd = import_copy_to_scratch(p, from, name);
 
 	if (fd < 0 || p->has_meta)
 		return fd < 0 ? fd : import_take_samples(p, fd, name);
-	GROW(p->samples, p->sample_count, p->sample_cap);
-	p->samples[p->sample_count++] = (struct waiting){xstrdup(name), fd};
+	GROW(p->waiting, p->waiting_count, p->waiting_cap);
+	p->waiting[p->waiting_count++] = (struct waiting){xstrdup(name), fd};
 	return 0;
 }
 
@@ -226,11 +224,11 @@ static int take_waiting_samples(struct import *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-		int fd = p->samples[i].fd;
+	for (size_t i = 0; i < p->waiting_count && r == 0; i++) {
+		int fd = p->waiting[i].fd;
 
-		p->samples[i].fd = -1;
-		r = import_take_samples(p, fd, p->samples[i].name);
+		p->waiting[i].fd = -1;
+		r = import_take_samples(p, fd, p->waiting[i].name);
 	}
 	return r;
 }
@@ -246,7 +244,7 @@ static int take_records(struct import *p, const struct bytes *from, const char *
 	if (slash)
 		*slash = 0;
 	p->record_files++;
-	return accounting_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
+	return accounting_add(&p->accounting, fd, name, slash ? path_base(dir) : NULL);
 }
 
 static int read_text(struct import *p, const struct bytes *from, const char *name,
@@ -258,7 +256,7 @@ static int read_text(struct import *p, const struct bytes *from, const char *nam
 	while ((n = import_read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(text, piece, (size_t)n);
 		if (text->len > META_FILE_MAX)
-			return import_fail(p, -EFBIG, name, "is larger than metadata can be");
+			return import_fail(p, -EFBIG, name, "is too large for metadata");
 	}
 	return n < 0 ? import_reading_failed(p, (int)n, name) : 0;
 }
@@ -271,15 +269,15 @@ static int take_meta_file(struct import *p, const struct bytes *from, const char
 	return r < 0 ? r : take_meta(p, text.buf, text.len, name);
 }
 
-/* Facts of a run that cannot be read are no reason to refuse its records. */
-static int take_facts_file(struct import *p, const struct bytes *from, const char *name)
+/* Unreadable metadata of a run do not prevent storing its records. */
+static int take_run_file(struct import *p, const struct bytes *from, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_value_ struct value *metadata = NULL;
 	int r = read_text(p, from, name, &text);
 
-	if (r == 0 && value_from_json(text.buf, text.len, &facts, &why) == 0)
-		import_add_run(p, value_ref(facts));
+	if (r == 0 && value_from_json(text.buf, text.len, &metadata, &why) == 0)
+		import_add_run(p, value_ref(metadata));
 	return r;
 }
 
@@ -294,7 +292,7 @@ static int take_file(struct import *p, const struct bytes *from, const char *nam
 	if (str_suffix(name, ".rec") && !p->foreign_files)
 		return take_records(p, from, name);
 	if (str_suffix(name, ".json") && strchr(name, '/') && !p->foreign_files)
-		return take_facts_file(p, from, name);
+		return take_run_file(p, from, name);
 	const struct importer *i = p->importer ? p->importer : importer_of(base);
 	if (p->record_files || !i || !i->is_name(base))
 		return 0;
@@ -307,7 +305,7 @@ static int visit_member(void *user, const struct archive_member *m)
 	const struct bytes from = {.member = m, .fd = -1};
 	struct import *p = user;
 
-	if (!p->result->foreign && !jobfile_is_ours(m->name))
+	if (!p->result->foreign && !job_file_is_ours(m->name))
 		p->result->foreign = xstrdup(m->name);
 	int r = take_file(p, &from, m->name);
 
@@ -378,24 +376,26 @@ static int read_foreign_directory(struct import *p, int dir)
 
 static int read_directory(struct import *p, const struct config *c, const char *path)
 {
-	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped = false;
 
-	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
+	int r = job_directory_open_path(&j, c, path, NULL, false, p->why);
+	/* a run that ends meanwhile writes its end and that of the job */
+	_cleanup_close_ int lock = r == 0 ? job_directory_lock_shared(&j) : -1;
 	if (r == 0)
-		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
+		r = job_directory_read_meta(&j, &meta, &stopped, p->why);
 	if (r == -ENOENT && j.fd >= 0) {
 		int e = import_take_sampled(p, path);
 
 		if (e <= 0)
 			return e;
-		/* to be looked at, a directory with sample files will do */
+		/* for a view, sample files without metadata are enough */
 		if (p->o->running && (e = import_take_bare_samples(p, &j, path)) <= 0)
 			return e;
 	}
 	if (r == -ENOENT && !p->why->len)
-		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
+		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` creates them");
 	if (r < 0)
 		return import_fail(p, r, path, NULL);
 	if (p->o->meta) {
@@ -403,49 +403,51 @@ static int read_directory(struct import *p, const struct config *c, const char *
 		meta = value_ref(p->o->meta);
 		stopped = true;
 	}
-	r = jobdir_add_records(&j, &p->books, p->why);
+	r = job_directory_add_records(&j, &p->accounting, p->why);
 	if (r < 0)
 		return import_fail(p, r, path, NULL);
-	_cleanup_value_ struct value *runs = jobdir_runs(&j);
-	if (!stopped && !p->o->running && !import_was_cut_off(&j, meta, runs)) {
-		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
-			    path);
-		return -EBUSY;
-	}
+	_cleanup_value_ struct value *runs = job_directory_runs(&j);
+	close_fd(&lock);
+	if (!stopped && !p->o->running && !import_was_cut_off(&j, meta, runs))
+		return strbuf_fail(p->why, -EBUSY,
+				   "'%s': the job has not been stopped; run `plimsoll stop`", path);
 	r = import_take_meta(p, meta, path);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < runs->list.count; i++)
 		import_add_run(p, value_ref(runs->list.items[i]));
 	if (part_is_native(meta) && p->store && identity_exists(p->store, p->meta.jobid) > 0)
-		r = jobdir_visit_samples(&j, JOBDIR_ALL, import_scan_samples, p, p->why);
+		r = job_directory_visit_samples(&j, JOB_DIRECTORY_ALL, import_scan_samples, p,
+						p->why);
 	if (r < 0)
 		return import_fail(p, r, path, NULL);
 	r = part_is_native(meta) ? import_meet(p) : 0;
 	if (r < 0)
 		return r;
 	import_take_runs(p);
-	r = jobdir_visit_samples(&j, JOBDIR_ALL, import_take_samples, p, p->why);
+	r = job_directory_visit_samples(&j, JOB_DIRECTORY_ALL, import_take_samples, p, p->why);
 	if (r < 0)
 		return import_reading_failed(p, r, path);
-	p->record_files = p->books.file_count;
+	p->record_files = p->accounting.file_count;
 	return p->record_files ? 0 : read_foreign_directory(p, j.fd);
 }
 
-static int submit_books(struct import *p, const char *path)
+static int submit_accounting(struct import *p, const char *path)
 {
 	int r;
 
 	p->format = "plimsoll";
-	p->books.keep_threads = true;
-	r = accounting_load(&p->books, p->why);
+	p->accounting.keep_threads = true;
+	r = p->o->joined && accounting_reuse(&p->accounting, p->o->joined)
+		    ? 0
+		    : accounting_load(&p->accounting, p->why);
 	if (r < 0)
 		return import_fail(p, r, path, NULL);
-	accounting_find_running(&p->books);
-	p->record_files = p->books.file_count;
+	accounting_find_running(&p->accounting);
+	p->record_files = p->accounting.file_count;
 	import_find_exit(p);
-	import_compare_books(p);
-	r = ingest_accounting(p->in, &p->books,
+	import_compare_accounting(p);
+	r = ingest_accounting(p->in, &p->accounting,
 			      p->join ? (struct ingest_others){p->join->rows, p->join->last_file}
 				      : (struct ingest_others){0});
 	return r < 0 ? import_reading_failed(p, r, path) : 0;
@@ -470,7 +472,7 @@ void import_describe(struct import *p)
 			    plural(p->result->samples.values, "sample", "samples"),
 			    (unsigned long long)p->result->samples.series,
 			    (unsigned long long)p->result->samples.readings,
-			    plural(p->result->samples.readings, "reading", "readings"));
+			    plural(p->result->samples.readings, "tick", "ticks"));
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
 		    "%llu %s, %llu %s, %llu %s\n%s\n",
@@ -478,7 +480,7 @@ void import_describe(struct import *p)
 		    (unsigned long long)s->processes, plural(s->processes, "process", "processes"),
 		    (unsigned long long)s->images, plural(s->images, "image", "images"),
 		    (unsigned long long)s->threads, plural(s->threads, "thread", "threads"),
-		    p->store ? "committed" : "nothing is stored in a dry run");
+		    p->store ? "committed" : "dry run, nothing stored");
 }
 
 static int submit(struct import *p, const struct config *c, const char *path)
@@ -486,11 +488,11 @@ static int submit(struct import *p, const struct config *c, const char *path)
 	struct stat st;
 
 	if (stat(path, &st) < 0) {
-		_cleanup_free_ char *lies = jobdir_find(c, path);
+		_cleanup_free_ char *lies = job_directory_find(c, path);
 
-		strbuf_addf(p->why, "there is no '%s'", path);
+		strbuf_addf(p->why, "no such file or directory: '%s'", path);
 		if (lies)
-			strbuf_addf(p->why, "; job %s is '%s'", path, lies);
+			strbuf_addf(p->why, "; job %s is in '%s'", path, lies);
 		return -ENOENT;
 	}
 	int r = ingest_begin(&p->in, p->store, p->why);
@@ -503,13 +505,13 @@ static int submit(struct import *p, const struct config *c, const char *path)
 	if (r == 0 && !p->has_meta) {
 		_cleanup_free_ char *names = metadata_names();
 
-		strbuf_addf(p->why, "'%s': no metadata of a job (%s) in it", path, names);
-		r = -EBADMSG;
+		r = strbuf_fail(p->why, -EBADMSG, "'%s': no metadata of a job (%s) in it", path,
+				names);
 	}
 	if (r == 0)
 		r = take_waiting_samples(p);
 	if (r == 0 && p->record_files)
-		r = submit_books(p, path);
+		r = submit_accounting(p, path);
 	if (r == 0 && p->join && (r = part_rows_feed(p->join->rows, NULL)) < 0)
 		(void)import_reading_failed(p, r, path);
 	if (r == 0)
@@ -524,29 +526,29 @@ static int submit(struct import *p, const struct config *c, const char *path)
 void import_begin(struct import *p)
 {
 	*p->result = (struct import_result){.details = STRBUF_INIT};
-	accounting_init(&p->books);
+	accounting_init(&p->accounting);
 }
 
 void import_end(struct import *p)
 {
-	sample_ingest_free(p->curves);
+	sample_ingest_free(p->samples);
 	ingest_free(p->in);
-	accounting_release(&p->books);
-	value_free(p->facts);
+	accounting_release(&p->accounting);
+	value_free(p->metadata);
 	value_free(p->own);
 	value_free(p->pending);
-	value_free(p->run_facts);
+	value_free(p->runs);
 	value_free(p->dropped);
 	inventory_release(&p->files);
 	part_join_free(p->join);
 	free(p->job_dir);
 	if (p->has_meta)
 		jobmeta_release(&p->meta);
-	for (size_t i = 0; i < p->sample_count; i++) {
-		free(p->samples[i].name);
-		close_fd(&p->samples[i].fd);
+	for (size_t i = 0; i < p->waiting_count; i++) {
+		free(p->waiting[i].name);
+		close_fd(&p->waiting[i].fd);
 	}
-	free(p->samples);
+	free(p->waiting);
 	if (p->importer)
 		p->importer->release(p);
 }
@@ -565,7 +567,7 @@ int import_submit(const struct config *c, struct store *s, const char *path,
 			strbuf_reset(why);
 		}
 		if (hdf5_is_file(path)) {
-			/* many jobs, and nothing of them twice: not aside */
+			/* it has many jobs: written directly */
 			if (aside)
 				(void)store_unstage(s);
 			r = import_submit_hdf5(&p, path);
@@ -574,13 +576,11 @@ int import_submit(const struct config *c, struct store *s, const char *path,
 		import_begin(&p);
 		r = submit(&p, c, path);
 		import_end(&p);
-		/* what is there cannot be replaced from aside */
+		/* staged rows cannot replace stored ones */
 		if (r == -ESTALE && s && s->staged)
 			(void)store_unstage(s);
 	}
-	if (aside && !s->staged && store_stage(s) < 0 && r == 0) {
-		strbuf_addstr(why, store_error(s));
-		r = -EIO;
-	}
+	if (aside && !s->staged && store_stage(s) < 0 && r == 0)
+		r = strbuf_fail(why, -EIO, "%s", store_error(s));
 	return r;
 }

@@ -1,29 +1,21 @@
 /*
- * Jobs that were cut off: by a signal that their runs were told of, or with their runs. A `run`
- * that is killed leaves a job that nobody stopped; where it is certain that none of its runs is
- * alive, it is taken as it is, and ends with the last thing that was recorded.
+ * Jobs that were cut off: by a signal to their runs, or with their runs. A killed `run` leaves a
+ * job that nobody stopped; if none of its runs is alive, it is stored as it is, and ends with the
+ * last record.
  */
-#include <dirent.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/files/fs.h"
 #include "store/import/import_internal.h"
 
 static int64_t newest_us(int dir, int depth)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_list_ DIR *d = fs_open_list(dir, ".");
 	int64_t newest = 0;
 
-	if (!d) {
-		close_fd(&fd);
-		return 0;
-	}
-	for (const struct dirent *e; (e = readdir(d));) {
+	for (const struct dirent *e; d && (e = readdir(d));) {
 		struct stat st;
 
 		if (e->d_name[0] == '.' ||
@@ -39,11 +31,10 @@ static int64_t newest_us(int dir, int depth)
 		}
 		newest = us > newest ? us : newest;
 	}
-	closedir(d);
 	return newest;
 }
 
-bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs)
+bool import_was_cut_off(const struct job_directory *j, struct value *meta, const struct value *runs)
 {
 	if ((!value_get(meta, "started_by_run") && !value_get(meta, "started_by_monitor")) ||
 	    !runs->list.count)
@@ -57,28 +48,28 @@ bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct
 	return last > 0;
 }
 
-void import_take_cut_off(struct import *p, const struct value *facts)
+void import_take_cut_off(struct import *p, const struct value *metadata)
 {
-	struct value *cut = value_get(facts, "cut_off");
+	struct value *cut = value_get(metadata, "cut_off");
 
-	if (!p->facts)
-		p->facts = value_new(VALUE_DICT);
-	if (value_get(p->facts, "cut_off") || (cut && cut->kind != VALUE_DICT))
+	if (!p->metadata)
+		p->metadata = value_new(VALUE_DICT);
+	if (value_get(p->metadata, "cut_off") || (cut && cut->kind != VALUE_DICT))
 		return;
 	if (cut) {
-		value_set(p->facts, "cut_off", value_ref(cut));
-	} else if ((value_get(facts, "command") || value_get(facts, "watched")) &&
-		   value_get(facts, "start_us") && !value_get(facts, "end_us") && !p->o->running &&
-		   !p->o->meta) {
+		value_set(p->metadata, "cut_off", value_ref(cut));
+	} else if ((value_get(metadata, "command") || value_get(metadata, "watched")) &&
+		   value_get(metadata, "start_us") && !value_get(metadata, "end_us") &&
+		   !p->o->running && !p->o->meta) {
 		cut = value_new(VALUE_DICT);
 		value_set(cut, "killed", value_bool(true));
-		if (!value_get(facts, "command"))
+		if (!value_get(metadata, "command"))
 			value_set(cut, "monitor", value_bool(true));
-		value_set(p->facts, "cut_off", cut);
+		value_set(p->metadata, "cut_off", cut);
 	}
 }
 
-/* The command of a run by its own record: the first process that the run began. */
+/* The command of a run: the first process that it started. */
 static const struct process *command_of(const struct accounting *b, int64_t pid)
 {
 	const struct process *first = NULL;
@@ -93,10 +84,11 @@ static const struct process *command_of(const struct accounting *b, int64_t pid)
 	return first;
 }
 
-/* As the run would have told it; -1: not known. */
-static int exitcode_of(const struct accounting *b, const struct value *facts)
+/* The status that the run would have noted; -1: unknown. */
+static int exitcode_of(const struct accounting *b, const struct value *metadata)
 {
-	const struct value *code = value_get(facts, "exitcode"), *pid = value_get(facts, "pid");
+	const struct value *code = value_get(metadata, "exitcode"),
+			   *pid = value_get(metadata, "pid");
 
 	if (code && code->kind == VALUE_INT)
 		return (int)code->integer;
@@ -109,14 +101,15 @@ static int exitcode_of(const struct accounting *b, const struct value *facts)
 
 void import_find_exit(struct import *p)
 {
-	struct value *cut = value_get(p->facts, "cut_off");
+	struct value *cut = value_get(p->metadata, "cut_off");
 	int all = 0;
 
-	if (!value_get(cut, "killed") || p->meta.has_exitcode || !p->run_facts || !p->own)
+	if (!value_get(cut, "killed") || p->meta.has_exitcode || !p->runs || !p->own)
 		return;
-	for (size_t i = 0; i < p->run_facts->list.count; i++) {
-		const struct value *facts = p->run_facts->list.items[i];
-		int code = value_get(facts, "command") ? exitcode_of(&p->books, facts) : 0;
+	for (size_t i = 0; i < p->runs->list.count; i++) {
+		const struct value *metadata = p->runs->list.items[i];
+		int code =
+			value_get(metadata, "command") ? exitcode_of(&p->accounting, metadata) : 0;
 
 		if (code < 0)
 			return;

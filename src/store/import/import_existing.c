@@ -1,6 +1,6 @@
 /*
- * A job that meets one of its id in the store. What is there already is proved to be there file by
- * file (part_inventory.h): only then may whoever has the input remove it.
+ * A job whose id is in the store already. Whether the store has all of it is proved file by file
+ * (part_inventory.h): only then may the caller remove the input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,9 @@
 #include "store/ingest/ingest_write.h"
 #include "store/job_admin.h"
 
-/* ---- the files of the input -------------------------------------------------------------------
- */
+/* ---- the files of the input ----------------------------------------------------------------- */
 
-int import_scan_samples(void *user, int fd, const char *name)
+int import_scan_samples(void *user, int fd, const char *name PL_UNUSED)
 {
 	struct import *p = user;
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
@@ -22,8 +21,7 @@ int import_scan_samples(void *user, int fd, const char *name)
 	struct sample_file f;
 	int event;
 
-	(void)name;
-	/* what is no sample file is left out, and told, when it is read */
+	/* an invalid sample file is reported when it is read */
 	if (sample_file_open(&f, fd, &ignored) < 0)
 		return 0;
 	while ((event = sample_file_next(&f)) > 0) {
@@ -47,24 +45,24 @@ static int scan_files(struct import *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->books.file_count && r == 0; i++) {
+	for (size_t i = 0; i < p->accounting.file_count && r == 0; i++) {
 		struct record_digest d;
 
-		r = record_file_digest(p->books.files[i].rec.fd, &d);
+		r = record_file_digest(p->accounting.files[i].rec.fd, &d);
 		if (r == 0 && d.records)
 			inventory_add(&p->files, (struct inventory_file){.kind = INVENTORY_RECORDS,
 									 .id = d.id,
 									 .count = d.records,
 									 .hash = d.hash});
 	}
-	for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-		int fd = fcntl(p->samples[i].fd, F_DUPFD_CLOEXEC, 0);
+	for (size_t i = 0; i < p->waiting_count && r == 0; i++) {
+		int fd = fcntl(p->waiting[i].fd, F_DUPFD_CLOEXEC, 0);
 
-		r = fd < 0 ? -errno : import_scan_samples(p, fd, p->samples[i].name);
+		r = fd < 0 ? -errno : import_scan_samples(p, fd, p->waiting[i].name);
 	}
 	if (r < 0)
 		strbuf_addf(p->why,
-			    "the files of job %s cannot be compared with those in the store: %s",
+			    "cannot compare the files of job %s with those in the store: %s",
 			    p->meta.jobid, strerror(-r));
 	return r;
 }
@@ -75,8 +73,8 @@ struct value *import_files(const struct import *p)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint32_t last = p->join ? p->join->last_file : 0;
 
-	for (size_t i = 0; i < p->books.file_count; i++) {
-		const struct record_digest *d = &p->books.files[i].digest;
+	for (size_t i = 0; i < p->accounting.file_count; i++) {
+		const struct record_digest *d = &p->accounting.files[i].digest;
 
 		if (d->records)
 			inventory_add(&inv,
@@ -86,35 +84,34 @@ struct value *import_files(const struct import *p)
 							      .hash = d->hash,
 							      .rows = last + (uint32_t)i + 1});
 	}
-	if (p->curves)
-		sample_ingest_inventory(p->curves, &inv);
+	if (p->samples)
+		sample_ingest_inventory(p->samples, &inv);
 	inventory_text(&inv, &text);
 	return value_strn(text.buf, text.len);
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------
- */
+/* ---- joining -------------------------------------------------------------------------------- */
 
-/* Records that are there are not read again, and so is what their runs wrote down. */
+/* Records that the store has are not read again, nor the metadata of their runs. */
 static void drop_known(struct import *p)
 {
 	p->dropped = value_new(VALUE_DICT);
-	for (size_t i = p->books.file_count; i-- > 0;) {
-		const char *name = path_base(p->books.files[i].name);
+	for (size_t i = p->accounting.file_count; i-- > 0;) {
+		const char *name = path_base(p->accounting.files[i].name);
 		struct record_digest d;
 
-		if (record_file_digest(p->books.files[i].rec.fd, &d) < 0 ||
+		if (record_file_digest(p->accounting.files[i].rec.fd, &d) < 0 ||
 		    !inventory_find(&p->join->had, INVENTORY_RECORDS, d.id) ||
 		    inventory_find(&p->join->again, INVENTORY_RECORDS, d.id))
 			continue;
 		_cleanup_free_ char *run = xstrndup(name, strcspn(name, "."));
 		value_set(p->dropped, run, value_bool(true));
-		accounting_drop_file(&p->books, i);
+		accounting_drop_file(&p->accounting, i);
 	}
-	p->record_files = p->books.file_count;
+	p->record_files = p->accounting.file_count;
 }
 
-/* The number of the job in the store that this one is, or is a part of; 0: there is none. */
+/* The number of the stored job that this one is, or is a part of; 0: none. */
 static int64_t find_there(struct import *p)
 {
 	int64_t there =
@@ -157,19 +154,18 @@ int import_meet(struct import *p)
 
 static bool same_sums(struct store *s, int64_t job, const struct import_result *r)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT j.num_procs, j.processes, j.num_threads, j.cpu_us, "
-		   "coalesce(j.start_us, 0), coalesce(j.end_us, 0), (SELECT coalesce(sum(v.count), "
-		   "0) FROM sample_series v WHERE v.job = j.no) FROM job j WHERE j.no = $1");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s,
+		"SELECT j.num_procs, j.processes, j.num_threads, j.cpu_us, "
+		"coalesce(j.start_us, 0), coalesce(j.end_us, 0), (SELECT coalesce(sum(v.count), "
+		"0) FROM sample_series v WHERE v.job = j.no) FROM job j WHERE j.no = $1",
+		db_int(job));
 	const int64_t want[] = {(int64_t)r->sums.images,   (int64_t)r->sums.processes,
 				(int64_t)r->sums.threads,  (int64_t)r->sums.cpu_us,
 				r->sums.start_us,          r->sums.end_us,
 				(int64_t)r->samples.values};
 
-	if (!st)
-		return false;
-	stmt_int(st, 1, job);
-	bool same = stmt_step(st) == 1;
+	bool same = st && stmt_step(st) == 1;
 	for (size_t i = 0; i < ARRAY_SIZE(want) && same; i++)
 		same = stmt_get_int(st, (int)i) == want[i];
 	return same;

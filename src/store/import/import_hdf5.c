@@ -1,6 +1,6 @@
 /*
- * HDF5 files of a collector on their way into a store. One has many jobs: each is submitted by
- * itself, those that are there already are left alone, and what is told is the sum.
+ * Importing HDF5 files of a collector. A file has many jobs: each is stored by itself, those that
+ * are stored already are skipped, and the result is the sum.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@ struct submitting {
 	struct import *p; /* whose result is the sum */
 	const char *path;
 	size_t stored, there, named;
-	struct strbuf unsure; /* why some were not: there is another one that may be it or not */
+	struct strbuf
+		unsure; /* why some were not stored: it is unclear whether the store has them */
 	struct strbuf names;
 };
 
@@ -35,7 +36,7 @@ static void warn_lines(struct ingest *in, const char *lines)
 		ingest_warn(in, "%.*s", (int)(end - lines), lines);
 }
 
-/* A collector may have fed the store with what it wrote to this file. */
+/* The collector may also have streamed these samples to the store. */
 static int compare_fed(struct import *one)
 {
 	const struct sample_ingest_result *c = &one->result->samples;
@@ -47,7 +48,7 @@ static int compare_fed(struct import *one)
 		strbuf_addf(
 			one->why,
 			"job %s is in the store already, from a collector, with a part of these "
-			"readings: `plimsoll delete %s` first to have these instead",
+			"samples; run `plimsoll delete %s` first to replace it",
 			one->meta.jobid, one->meta.jobid);
 	else if (r < 0 && r != -EEXIST)
 		strbuf_addstr(one->why, store_error(one->store));
@@ -59,7 +60,7 @@ static int store_job(struct import *one, const char *path, const char *job, int 
 {
 	int r = ingest_begin(&one->in, one->store, one->why);
 
-	one->format = HDF5_JOBS_FORMAT;
+	one->format = hdf5_jobs_format();
 	if (r == 0)
 		r = import_take_bare_meta(one, job, path, fd);
 	if (r < 0) {
@@ -148,24 +149,23 @@ int import_submit_hdf5(struct import *p, const char *path)
 	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT, .unsure = STRBUF_INIT};
 
 	import_begin(p);
-	p->result->format = HDF5_JOBS_FORMAT;
+	p->result->format = hdf5_jobs_format();
 	int r = hdf5_jobs(path, take_job, &s, p->why);
 	if (r == 0) {
-		strbuf_addf(p->why, "'%s': no jobs (groups job_1 and so on) in it", path);
-		r = -EBADMSG;
+		r = strbuf_fail(p->why, -EBADMSG, "'%s' contains no jobs (groups named job_1 etc.)",
+				path);
 	} else if (r > 0 && s.unsure.len) {
-		strbuf_addf(p->why, "'%s': %s", path, s.unsure.buf);
-		r = -ENOTUNIQ;
+		r = strbuf_fail(p->why, -ENOTUNIQ, "'%s': %s", path, s.unsure.buf);
 	} else if (r > 0 && !s.stored) {
 		if (s.there == 1)
 			strbuf_addstr(p->why, "its only job is in the store already");
 		else
-			strbuf_addf(p->why, "all %zu jobs of it are in the store already", s.there);
+			strbuf_addf(p->why, "all its %zu jobs are in the store already", s.there);
 		r = -EEXIST;
 	}
 	if (r < 0 && r != -EEXIST && s.stored) {
-		strbuf_addf(p->why, "; %zu %s of it %s stored", s.stored,
-			    plural(s.stored, "job", "jobs"), plural(s.stored, "was", "were"));
+		strbuf_addf(p->why, "; %zu %s %s stored", s.stored, plural(s.stored, "job", "jobs"),
+			    plural(s.stored, "was", "were"));
 	}
 	if (s.stored > s.named)
 		strbuf_addf(&s.names, " and %zu more", s.stored - s.named);

@@ -1,6 +1,5 @@
-/* What import.c and import_samples.c share: a job that is being read. */
-#ifndef PL_STORE_IMPORT_IMPORT_INTERNAL_H
-#define PL_STORE_IMPORT_IMPORT_INTERNAL_H
+/* Shared by the import*.c files: a job that is being read. */
+#pragma once
 
 #include "codecs/archive.h"
 #include "jobs/job_directory.h"
@@ -8,10 +7,10 @@
 #include "store/import/import.h"
 #include "store/ingest/job_parts.h"
 
-/* Two parts of one job that come at the same time: whoever is later joins the other. */
+/* Of two parts of a job that come at the same time, the later one tries again and joins. */
 #define IMPORT_TRIES_MAX 64
 
-/* A sample file whose job is not known yet. */
+/* A sample file whose job is still unknown. */
 struct waiting {
 	char *name;
 	int fd;
@@ -26,17 +25,17 @@ struct bytes {
 struct import;
 
 /*
- * Reads the files of another tool, which a job has instead of records. One importer reads all such
- * files of a job; what it keeps between them is in p->state. importers.def lists them.
+ * Reads the files of another tool, in place of records. One importer reads all such files of a job,
+ * and keeps its own state in p->state. importers.def lists the importers.
  */
 struct importer {
 	const char *name;
 	bool (*is_name)(const char *base);
-	bool (*goes_first)(const char *base); /* of the files in a directory; NULL: in any order */
+	bool (*goes_first)(const char *base); /* among the files of a directory; NULL: any order */
 	int (*take)(struct import *p, const struct bytes *from, const char *name);
-	/* All of an archive was read, and the metadata may come; NULL: nothing is to be done. */
+	/* After an archive was read, before its metadata are; NULL: nothing to do. */
 	int (*end_archive)(struct import *p, const char *path);
-	/* All was read, what the input is and whose is known. */
+	/* After everything was read, and the job is known. */
 	int (*finish)(struct import *p);
 	void (*release)(struct import *p);
 };
@@ -45,98 +44,96 @@ struct import {
 	const struct import_options *o;
 	struct store *store;
 	struct ingest *in;
-	struct sample_ingest *curves; /* NULL: no samples yet */
-	struct accounting books;
+	struct sample_ingest *samples; /* NULL: no samples yet */
+	struct accounting accounting;
 	struct jobmeta meta;
-	struct value *facts;     /* of runs, for the metadata; NULL: none yet */
-	struct value *own;       /* the metadata as they were read */
-	struct value *pending;   /* the same while the rest of an archive is read; NULL: none */
-	struct value *run_facts; /* what runs wrote down, a list; NULL: none yet */
-	struct value *dropped;  /* names of runs whose records the store has, as keys; NULL: none */
-	struct inventory files; /* of the input, where the store has something of the job */
-	struct identity_times seen; /* when samples without metadata are from; 0: not known */
-	struct part_join *join;     /* to parts of the job that are in the store; NULL: none */
-	struct waiting *samples;    /* sample files that came before the metadata */
-	size_t sample_count, sample_cap;
-	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
+	struct value *metadata;     /* collected from runs; NULL: none yet */
+	struct value *own;          /* the metadata as read */
+	struct value *pending;      /* the same, while the rest of an archive is read; NULL: none */
+	struct value *runs;         /* the metadata of each run, a list; NULL: none yet */
+	struct value *dropped;      /* runs whose records the store has, as keys; NULL: none */
+	struct inventory files;     /* of the input, if the store has a part of the job */
+	struct identity_times seen; /* times of samples without metadata; 0: unknown */
+	struct part_join *join;     /* with the parts of the job in the store; NULL: none */
+	struct waiting *waiting;    /* sample files that came before the metadata */
+	size_t waiting_count, waiting_cap;
+	int64_t oom_kills; /* of the whole job, from `stop`; -1: unknown */
 	bool has_meta;
-	size_t negative; /* CPU times below 0, left out */
-	bool named;      /* what is wrong says in which file */
+	size_t negative; /* negative CPU times, left out */
+	bool named;      /* the message already names the file */
 	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
-	const struct importer *importer; /* of files that are not ours; NULL: there are none yet */
-	void *state;                     /* its own */
+	const struct importer *importer; /* of files of another tool; NULL: none yet */
+	void *state;                     /* of the importer */
 	size_t foreign_files, record_files;
-	size_t runs; /* whose books were read */
+	size_t run_count; /* with accounting */
 	struct import_result *result;
 	struct strbuf *why;
 };
 
-/* Begins with one job, or with the next; o, store, result and why are the caller's. */
+/* Begins a job; the caller has set o, store, result and why. */
 void import_begin(struct import *p);
 void import_end(struct import *p);
-/* Lines about what was read, for -v. */
+/* Adds lines about what was read, for -v. */
 void import_describe(struct import *p);
-/* Puts the name of a file before what is wrong with it; text NULL: what p->why has. Returns error.
- */
+/* Puts the name of a file before the message; text NULL: the message in p->why. Returns error. */
 int import_fail(struct import *p, int error, const char *name, const char *text);
-/* The same where the store may have something to say about it. */
+/* The same, preferring the message of the store. */
 int import_reading_failed(struct import *p, int error, const char *name);
-/* Metadata: make the job known. Where only they tell whether it is there already, it is refused or
- * replaced at once; what we recorded is compared file by file, by import_meet(). */
+/* Takes the metadata of the job. A job of another tool that is stored already is refused or
+ * replaced here; our own are compared file by file, by import_meet(). */
 int import_take_meta(struct import *p, const struct value *meta, const char *name);
-/* What a run or monitor wrote down of itself, which is taken; and of all of them, once each, but
- * of those that the store has. */
-void import_add_run(struct import *p, struct value *facts);
+/* Adds the metadata of a run or monitor, which is taken; and takes all of them, each once, except
+ * those that the store has. */
+void import_add_run(struct import *p, struct value *run);
 void import_take_runs(struct import *p);
-/* One of them; and all of it into the metadata. */
-void import_take_facts(struct import *p, const struct value *facts);
-/* Of a run that was killed: its command's end, where the command's own record has it. */
+/* Takes one of them. */
+void import_take_run(struct import *p, const struct value *run);
+/* Finds the exit status of a killed run in the record of its command. */
 void import_find_exit(struct import *p);
-/* Before that of other parts is added to it. */
-void import_compare_books(struct import *p);
-void import_add_facts(struct import *p);
-/* ---- a job that is there already; import_existing.c ---- */
+/* Drops totals that do not cover all records; before other parts are added. */
+void import_compare_accounting(struct import *p);
+void import_add_metadata(struct import *p);
+/* ---- a job that is stored already; import_existing.c ----------------------------------------- */
 
-/* A sample file of the input, to be compared; the descriptor is taken. */
+/* Adds a sample file to p->files; takes the descriptor. */
 int import_scan_samples(void *p, int fd, const char *name);
-/* The files of a job of ours are known: what is there already is refused, replaced or joined. */
+/* With the files of the job known: refuses, replaces or joins what is stored already. */
 int import_meet(struct import *p);
-/* For the metadata: which files it consists of. */
+/* The list of files of this part, for the metadata. */
 struct value *import_files(const struct import *p);
-/* What people changed in the store stays changed. */
+/* Keeps tags and annotations that people changed in the store. */
 void import_keep_notes(struct import *p, const struct part_join *j);
 
-/* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
- * one came meanwhile. */
+/* Stores the job, together with its parts in the store. -ESTALE: another part came meanwhile. */
 int import_finish(struct import *p, const char *source);
-/* What `start` and `stop` wrote down of limits. */
+/* Takes the limits that `start` and `stop` noted. */
 void import_take_limits(struct import *p, const struct value *meta);
-/* A run that was told to end by a signal, or that has no end. */
-void import_take_cut_off(struct import *p, const struct value *facts);
-/* A job that nobody stopped: did all its runs end all the same? Then meta gets the time of the last
- * record as its end. */
-bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
+/* Notes that a run was ended by a signal, or has no end. */
+void import_take_cut_off(struct import *p, const struct value *run);
+/* Have all runs ended of a job that nobody stopped? Then meta gets the time of the last record as
+ * its end. */
+bool import_was_cut_off(const struct job_directory *j, struct value *meta,
+			const struct value *runs);
 
 /* Up to n bytes; 0 at the end, negative on error. */
 ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n);
-/* All of it into a file that nobody else can see; its descriptor, or negative. */
+/* Copies all bytes to an unnamed file; its descriptor, or negative. */
 int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name);
 
-/* ---- samples; descriptors are taken ---- */
+/* ---- samples; functions take the descriptor
+ * --------------------------------------------------------- */
 
 int import_take_samples(void *p, int fd, const char *name);
 /* A sample file by itself. */
 int import_take_sample_file(struct import *p, const char *path);
-/* All sample files of a directory without metadata; 1 when there are none. */
-int import_take_bare_samples(struct import *p, const struct jobdir *j, const char *path);
-/* What another tool sampled; 1 when there is nothing of any. */
+/* All sample files of a directory without metadata; 1: none. */
+int import_take_bare_samples(struct import *p, const struct job_directory *j, const char *path);
+/* Samples of another tool; 1: none. */
 int import_take_sampled(struct import *p, const char *path);
-/* Samples without metadata: all that is known of the job is its name, and when they are from. fd:
- * of their file, is not taken; -1: none. */
+/* Makes metadata for samples without them, from an id and their times. fd: of their file, not
+ * taken; -1: none. */
 int import_take_bare_meta(struct import *p, const char *id, const char *path, int fd);
 int import_finish_samples(struct import *p);
-/* All jobs of an HDF5 file, each wholly or not at all. */
+/* All jobs of an HDF5 file, each completely or not at all. */
 int import_submit_hdf5(struct import *p, const char *path);
-
-#endif

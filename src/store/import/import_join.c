@@ -1,28 +1,18 @@
-/* The end of an input: what its part of the job has, and the metadata of all parts; see
- * job_parts.h. */
-#include <errno.h>
+/* Finishing an import: the metadata of its part, and of all parts of the job; see job_parts.h. */
 #include <string.h>
 
-#include "core/text/text.h"
 #include "store/import/import_internal.h"
 #include "store/job_admin.h"
 
 /* ---- one part ------------------------------------------------------------------------------- */
 
-static int64_t number_of(const struct value *dict, const char *key)
-{
-	const struct value *v = value_get(dict, key);
-
-	return v && v->kind == VALUE_INT ? v->integer : 0;
-}
-
 static void add_number(struct value *dict, const char *key, uint64_t n)
 {
 	if (n)
-		value_set(dict, key, value_int(number_of(dict, key) + (int64_t)n));
+		value_set(dict, key, value_int(value_get_int(dict, key) + (int64_t)n));
 }
 
-static struct value *record_facts(const struct accounting *b)
+static struct value *record_counts(const struct accounting *b)
 {
 	struct value *records = value_new(VALUE_DICT);
 	struct accounting_sums sums;
@@ -38,43 +28,43 @@ static struct value *record_facts(const struct accounting *b)
 
 static void warn_of_records(struct ingest *in, const struct value *records)
 {
-	if (number_of(records, "running"))
+	if (value_get_int(records, "running"))
 		ingest_warn(in,
-			    "%lld process%s still ran when the job was stored: figures that are "
-			    "told at the end are not in it",
-			    (long long)number_of(records, "running"),
-			    plural(number_of(records, "running"), "", "es"));
-	if (number_of(records, "unknown_ends"))
-		ingest_warn(in, "the end of %lld process%s is not known",
-			    (long long)number_of(records, "unknown_ends"),
-			    plural(number_of(records, "unknown_ends"), "", "es"));
-	if (number_of(records, "damaged_bytes"))
-		ingest_warn(in, "%lld bytes in %lld %s of the record files are damaged",
-			    (long long)number_of(records, "damaged_bytes"),
-			    (long long)number_of(records, "damaged_places"),
-			    plural(number_of(records, "damaged_places"), "place", "places"));
-	if (number_of(records, "lossy"))
-		ingest_warn(in, "the kernel dropped events: counts are lower bounds");
+			    "%lld process%s still running when the job was stored; values "
+			    "recorded at exit are missing",
+			    (long long)value_get_int(records, "running"),
+			    plural(value_get_int(records, "running"), "", "es"));
+	if (value_get_int(records, "unknown_ends"))
+		ingest_warn(in, "the end of %lld process%s is unknown",
+			    (long long)value_get_int(records, "unknown_ends"),
+			    plural(value_get_int(records, "unknown_ends"), "", "es"));
+	if (value_get_int(records, "damaged_bytes"))
+		ingest_warn(in, "record files are damaged: %lld bytes in %lld %s",
+			    (long long)value_get_int(records, "damaged_bytes"),
+			    (long long)value_get_int(records, "damaged_places"),
+			    plural(value_get_int(records, "damaged_places"), "place", "places"));
+	if (value_get_int(records, "lossy"))
+		ingest_warn(in, "the kernel dropped events; counts are lower bounds");
 }
 
-/* Other parts may come: what is added up or put in order then is noted with this one. */
+/* Notes with this part what is combined when other parts come. */
 static void note_part(struct import *p, struct value *records)
 {
 	const struct value *warnings = ingest_warnings(p->in);
 
-	if (!p->facts)
-		p->facts = value_new(VALUE_DICT);
-	value_set(p->facts, "records", value_ref(records));
-	value_set(p->facts, "files", import_files(p));
+	if (!p->metadata)
+		p->metadata = value_new(VALUE_DICT);
+	value_set(p->metadata, "records", value_ref(records));
+	value_set(p->metadata, "files", import_files(p));
 	if (warnings->list.count) {
 		struct value *copy = value_new(VALUE_LIST);
 
 		for (size_t i = 0; i < warnings->list.count; i++)
 			value_append(copy, value_ref(warnings->list.items[i]));
-		value_set(p->facts, "warnings", copy);
+		value_set(p->metadata, "warnings", copy);
 	}
-	if (p->curves)
-		value_set(p->facts, "sampled", sample_ingest_runs(p->curves));
+	if (p->samples)
+		value_set(p->metadata, "sampled", sample_ingest_runs(p->samples));
 }
 
 /* ---- all parts ------------------------------------------------------------------------------ */
@@ -85,38 +75,38 @@ static void add_pairs(struct value *to, const struct value *from)
 		value_set(to, value_key(from, i)->str.data, value_ref(value_at(from, i)));
 }
 
-static void rename_key(struct value *facts, const char *as, struct value *v)
+static void rename_key(struct value *metadata, const char *as, struct value *v)
 {
 	if (v)
-		value_set(facts, as, value_ref(v));
+		value_set(metadata, as, value_ref(v));
 }
 
-/* A part has noted what its runs had; it is added up as theirs was. */
-static void take_part_facts(struct import *p, const struct value *part)
+/* Adds the metadata that a part noted, in the same way as those of runs. */
+static void take_part_metadata(struct import *p, const struct value *part)
 {
-	_cleanup_value_ struct value *facts = value_new(VALUE_DICT);
+	_cleanup_value_ struct value *metadata = value_new(VALUE_DICT);
 	struct value *sampling = value_new(VALUE_DICT);
 	const struct value *hardware = value_get(part, "hardware");
 	const struct value *commands = value_get(part, "commands");
 
-	value_set(facts, "sampling", sampling);
+	value_set(metadata, "sampling", sampling);
 	rename_key(sampling, "sources", value_get(part, "sources"));
-	rename_key(facts, "books", value_get(part, "books"));
-	rename_key(facts, "memory", value_get(part, "memory"));
-	import_take_facts(p, facts);
+	rename_key(metadata, "books", value_get(part, "books"));
+	rename_key(metadata, "memory", value_get(part, "memory"));
+	import_take_run(p, metadata);
 	for (size_t i = 0; hardware && i < value_pairs(hardware); i++) {
 		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
 
 		value_set(one, "host", value_str(value_key(hardware, i)->str.data));
 		value_set(one, "hardware", value_ref(value_at(hardware, i)));
-		import_take_facts(p, one);
+		import_take_run(p, one);
 	}
 	for (size_t i = 0; commands && commands->kind == VALUE_LIST && i < commands->list.count;
 	     i++) {
 		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
 
 		value_set(one, "command", value_ref(commands->list.items[i]));
-		import_take_facts(p, one);
+		import_take_run(p, one);
 	}
 }
 
@@ -136,7 +126,7 @@ static void take_warnings(struct import *p, const struct value *parts)
 			if (texts->list.items[k]->kind == VALUE_STR)
 				ingest_warn(p->in, "%s", texts->list.items[k]->str.data);
 		for (size_t k = 0; own && k < ARRAY_SIZE(keys); k++)
-			add_number(records, keys[k], (uint64_t)number_of(own, keys[k]));
+			add_number(records, keys[k], (uint64_t)value_get_int(own, keys[k]));
 	}
 	warn_of_records(p->in, records);
 }
@@ -154,7 +144,23 @@ static bool same_pair(const struct value *a, const struct value *b, bool json)
 	       x.len == y.len && !memcmp(x.buf, y.buf, x.len);
 }
 
-/* Tags or annotations: those of all parts, with what people changed in the store meanwhile. */
+/* Is it an annotation that every import computes again? */
+static bool is_computed_again(const char *key)
+{
+	static const char *const names[] = {
+#define IMPORTER(symbol, annotation) annotation,
+#include "store/import/importers.def"
+#undef IMPORTER
+		NULL,
+	};
+
+	for (size_t i = 0; names[i]; i++)
+		if (str_prefix(key, names[i]))
+			return true;
+	return false;
+}
+
+/* Tags or annotations of all parts, with changes that people made in the store. */
 static struct value *with_changes(const struct value *now, const struct value *before,
 				  const struct value *stored, bool json)
 {
@@ -163,8 +169,7 @@ static struct value *with_changes(const struct value *now, const struct value *b
 	for (size_t i = 0; i < value_pairs(stored); i++) {
 		const char *key = value_key(stored, i)->str.data;
 
-		/* worked out anew */
-		if (!str_prefix(key, "papiex-error") &&
+		if (!is_computed_again(key) &&
 		    !same_pair(value_get(before, key), value_at(stored, i), json))
 			value_set(all, key, value_ref(value_at(stored, i)));
 	}
@@ -196,8 +201,8 @@ static int take_meta(struct import *p, const struct value *parts)
 	p->has_meta = false;
 	value_free(p->own);
 	p->own = parts_union(parts);
-	if (p->facts)
-		add_pairs(p->own, p->facts);
+	if (p->metadata)
+		add_pairs(p->own, p->metadata);
 	int r = jobmeta_from(&p->meta, p->own, p->why);
 	if (r < 0)
 		return r;
@@ -212,16 +217,16 @@ static int join_parts(struct import *p, const char *source)
 	struct part_join *j = p->join;
 	struct value *part = value_copy_dict(p->own);
 
-	add_pairs(part, p->facts);
+	add_pairs(part, p->metadata);
 	value_set(part, "source", value_str(source));
 	for (size_t i = 0; i < j->parts->list.count; i++)
 		value_append(parts, value_ref(j->parts->list.items[i]));
 	value_append(parts, part);
 	parts_sort(parts);
-	value_free(p->facts);
-	p->facts = NULL;
+	value_free(p->metadata);
+	p->metadata = NULL;
 	for (size_t i = 0; i < parts->list.count; i++)
-		take_part_facts(p, parts->list.items[i]);
+		take_part_metadata(p, parts->list.items[i]);
 	take_warnings(p, parts);
 	int r = take_meta(p, parts);
 	if (r < 0)
@@ -235,7 +240,7 @@ static int join_parts(struct import *p, const char *source)
 	return r;
 }
 
-/* What is known of the source: of several parts that of the first. */
+/* The source of the job: that of its first part. */
 static const char *source_of(const struct import *p, const char *source)
 {
 	const struct value *parts = p->join ? value_get(p->own, "parts") : NULL;
@@ -245,12 +250,12 @@ static const char *source_of(const struct import *p, const char *source)
 
 int import_finish(struct import *p, const char *source)
 {
-	_cleanup_value_ struct value *records = record_facts(&p->books);
+	_cleanup_value_ struct value *records = record_counts(&p->accounting);
 	bool native = part_is_native(p->own);
 	int r = 0;
 
 	if (!p->format)
-		p->format = p->curves || p->join ? "plimsoll" : "empty";
+		p->format = p->samples || p->join ? "plimsoll" : "empty";
 	p->result->format = p->format;
 	p->result->parts = 1;
 	if (native)
@@ -259,7 +264,7 @@ int import_finish(struct import *p, const char *source)
 		r = join_parts(p, source);
 	} else {
 		warn_of_records(p->in, records);
-		import_add_facts(p);
+		import_add_metadata(p);
 	}
 	if (r == 0)
 		r = ingest_finish(p->in, &p->meta, p->format, source_of(p, source), p->o->strict,

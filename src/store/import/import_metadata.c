@@ -1,46 +1,43 @@
 /*
- * What runs and monitors wrote down beside their records: what hosts are made of, which sources
- * they lacked, and the CPU time that was seen as a whole. It goes into the metadata of the job,
- * summed up, so that reports have it.
+ * Metadata of runs and monitors: hardware of hosts, missing sources, total CPU time, memory limits,
+ * commands. They are added up in the metadata of the job, for reports.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "core/hash_map.h"
 #include "store/import/import_internal.h"
 
-#define HOSTS_MAX 1024  /* described: they are alike */
+#define HOSTS_MAX 1024  /* with their hardware; they are alike */
 #define COMMANDS_MAX 64 /* of one job */
 
-static struct value *part(struct import *p, const char *key)
+/* A dict or list in the metadata, added if it is missing. */
+static struct value *part(struct import *p, const char *key, enum value_kind kind)
 {
-	if (!p->facts)
-		p->facts = value_new(VALUE_DICT);
-	struct value *v = value_get(p->facts, key);
+	if (!p->metadata)
+		p->metadata = value_new(VALUE_DICT);
+	struct value *v = value_get(p->metadata, key);
 	if (!v) {
-		v = value_new(VALUE_DICT);
-		value_set(p->facts, key, v);
+		v = value_new(kind);
+		value_set(p->metadata, key, v);
 	}
 	return v;
 }
 
-static void take_hardware(struct import *p, const struct value *facts)
+static void take_hardware(struct import *p, const struct value *run)
 {
-	struct value *hardware = value_get(facts, "hardware");
-	const char *host = value_get_str(facts, "host");
+	struct value *hardware = value_get(run, "hardware");
+	const char *host = value_get_str(run, "host");
 
 	if (!hardware || hardware->kind != VALUE_DICT || !host)
 		return;
-	struct value *all = part(p, "hardware");
+	struct value *all = part(p, "hardware", VALUE_DICT);
 	if (!value_get(all, host) && value_pairs(all) < HOSTS_MAX)
 		value_set(all, host, value_ref(hardware));
 }
 
-static void take_sources(struct import *p, const struct value *facts)
+static void take_sources(struct import *p, const struct value *run)
 {
-	const struct value *sources = value_get(value_get(facts, "sampling"), "sources");
+	const struct value *sources = value_get(value_get(run, "sampling"), "sources");
 
 	for (size_t i = 0; sources && i < value_pairs(sources); i++) {
 		const struct value *key = value_key(sources, i), *v = value_at(sources, i);
@@ -48,52 +45,53 @@ static void take_sources(struct import *p, const struct value *facts)
 		if (key->kind != VALUE_STR || v->kind != VALUE_STR ||
 		    !strcmp(v->str.data, "sampled"))
 			continue;
-		struct value *all = part(p, "sources");
+		struct value *all = part(p, "sources", VALUE_DICT);
 		if (!value_get(all, key->str.data) && value_pairs(all) < HOSTS_MAX)
 			value_set(all, key->str.data, value_ref(value_at(sources, i)));
 	}
 }
 
-static const char *const book_keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
+static const char *const accounting_keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
 
-/* A run inside another is part of that one's total. */
-static void take_books(struct import *p, const struct value *facts)
+/* The total of a run includes the runs inside it. */
+static void take_accounting(struct import *p, const struct value *run)
 {
-	const struct value *books = value_get(facts, "books");
+	const struct value *books = value_get(run, "books");
 
 	if (!books || books->kind != VALUE_DICT)
 		return;
-	p->runs++;
-	if (value_get_str(facts, "parent"))
+	p->run_count++;
+	if (value_get_str(run, "parent"))
 		return;
-	struct value *all = part(p, "books");
-	/* what still ran at its end is in no total of it */
+	struct value *all = part(p, "books", VALUE_DICT);
+	/* the total does not include processes that were still running at its end */
 	const struct value *running = value_get(books, "running");
 	bool whole = !running || running->kind != VALUE_INT || running->integer <= 0;
-	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++) {
-		const struct value *one = value_get(books, book_keys[i]),
-				   *sum = value_get(all, book_keys[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(accounting_keys); i++) {
+		const struct value *one = value_get(books, accounting_keys[i]),
+				   *sum = value_get(all, accounting_keys[i]);
 		bool known = whole && one && one->kind == VALUE_INT && one->integer >= 0 &&
 			     (!sum || sum->kind == VALUE_INT);
 		int64_t total = 0;
 
 		known = known &&
 			!__builtin_add_overflow(one->integer, sum ? sum->integer : 0, &total);
-		value_set(all, book_keys[i], known ? value_int(total) : value_new(VALUE_NONE));
+		value_set(all, accounting_keys[i],
+			  known ? value_int(total) : value_new(VALUE_NONE));
 	}
 }
 
-/* What no run looked after (`source`, ranks on other hosts), or what runs still, is in no total of
- * theirs. */
-void import_compare_books(struct import *p)
+/* Totals of runs do not include processes outside of runs (`source`, ranks on other hosts), nor
+ * those still running. */
+void import_compare_accounting(struct import *p)
 {
 	struct accounting_sums sums;
 
-	accounting_sum(&p->books, &sums);
-	if (p->record_files <= p->runs && !sums.running)
+	accounting_sum(&p->accounting, &sums);
+	if (p->record_files <= p->run_count && !sums.running)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++)
-		value_set(part(p, "books"), book_keys[i], value_new(VALUE_NONE));
+	for (size_t i = 0; i < ARRAY_SIZE(accounting_keys); i++)
+		value_set(part(p, "books", VALUE_DICT), accounting_keys[i], value_new(VALUE_NONE));
 }
 
 static int64_t whole(const struct value *v)
@@ -101,27 +99,34 @@ static int64_t whole(const struct value *v)
 	return v && v->kind == VALUE_INT && v->integer >= 0 ? v->integer : -1;
 }
 
-/* Memory: the smallest limit of any host, and all processes that the kernel killed for it. */
-static void take_memory(struct import *p, const struct value *facts)
+static struct value *take_limit(struct import *p, int64_t limit)
 {
-	const struct value *memory = value_get(facts, "memory");
+	struct value *all = part(p, "memory", VALUE_DICT);
+	int64_t before = whole(value_get(all, "limit"));
+
+	if (limit > 0 && (before < 0 || limit < before))
+		value_set(all, "limit", value_int(limit));
+	return all;
+}
+
+/* Memory: the smallest limit of any host, and the number of OOM kills. */
+static void take_memory(struct import *p, const struct value *run)
+{
+	const struct value *memory = value_get(run, "memory");
 	int64_t limit = whole(value_get(memory, "limit")),
 		kills = whole(value_get(memory, "oom_kills")), sum;
 
 	if (!memory || memory->kind != VALUE_DICT || (limit <= 0 && kills < 0))
 		return;
-	struct value *all = part(p, "memory");
-	int64_t before = whole(value_get(all, "limit"));
-	if (limit > 0 && (before < 0 || limit < before))
-		value_set(all, "limit", value_int(limit));
-	before = whole(value_get(all, "oom_kills"));
-	/* a run inside another saw what that one saw */
-	if (kills >= 0 && !value_get_str(facts, "parent") &&
+	struct value *all = take_limit(p, limit);
+	int64_t before = whole(value_get(all, "oom_kills"));
+	/* the run outside counted those of a run inside it */
+	if (kills >= 0 && !value_get_str(run, "parent") &&
 	    !__builtin_add_overflow(kills, before < 0 ? 0 : before, &sum))
 		value_set(all, "oom_kills", value_int(sum));
 }
 
-/* Between `start` and `stop`, on their host. What runs counted there is part of it. */
+/* From `start` to `stop` on their host, including what runs counted there. */
 void import_take_limits(struct import *p, const struct value *meta)
 {
 	const struct value *limits = value_get(meta, "limits");
@@ -130,17 +135,14 @@ void import_take_limits(struct import *p, const struct value *meta)
 
 	if (!limits || limits->kind != VALUE_DICT || (limit <= 0 && kills < 0))
 		return;
-	struct value *all = part(p, "memory");
-	int64_t before = whole(value_get(all, "limit"));
-	if (limit > 0 && (before < 0 || limit < before))
-		value_set(all, "limit", value_int(limit));
+	(void)take_limit(p, limit);
 	if (kills >= 0)
 		p->oom_kills = kills;
 }
 
 static void add_kills(struct import *p)
 {
-	struct value *all = value_get(p->facts, "memory");
+	struct value *all = value_get(p->metadata, "memory");
 
 	if (all && p->oom_kills > whole(value_get(all, "oom_kills")))
 		value_set(all, "oom_kills", value_int(p->oom_kills));
@@ -159,22 +161,15 @@ static bool same_words(const struct value *a, const struct value *b)
 	return same;
 }
 
-/* What the user typed, or what the process runs that he named, once for each command; runs inside
- * others were started by those. */
-static void take_command(struct import *p, const struct value *facts)
+/* The command of a run, or of the monitored process, each once; without runs inside of others. */
+static void take_command(struct import *p, const struct value *run)
 {
-	struct value *command = value_get(facts, "command"), *list;
+	struct value *command = value_get(run, "command"), *list;
 
-	command = command ? command : value_get(facts, "watched_command");
-	if (!command || command->kind != VALUE_LIST || value_get_str(facts, "parent"))
+	command = command ? command : value_get(run, "watched_command");
+	if (!command || command->kind != VALUE_LIST || value_get_str(run, "parent"))
 		return;
-	if (!p->facts)
-		p->facts = value_new(VALUE_DICT);
-	list = value_get(p->facts, "commands");
-	if (!list) {
-		list = value_new(VALUE_LIST);
-		value_set(p->facts, "commands", list);
-	}
+	list = part(p, "commands", VALUE_LIST);
 	for (size_t i = 0; i < list->list.count; i++)
 		if (same_words(list->list.items[i], command))
 			return;
@@ -182,103 +177,85 @@ static void take_command(struct import *p, const struct value *facts)
 		value_append(list, value_ref(command));
 }
 
-void import_take_facts(struct import *p, const struct value *facts)
+void import_take_run(struct import *p, const struct value *run)
 {
-	if (facts->kind != VALUE_DICT)
+	if (run->kind != VALUE_DICT)
 		return;
-	take_hardware(p, facts);
-	take_sources(p, facts);
-	take_books(p, facts);
-	take_memory(p, facts);
-	take_command(p, facts);
-	import_take_cut_off(p, facts);
+	take_hardware(p, run);
+	take_sources(p, run);
+	take_accounting(p, run);
+	take_memory(p, run);
+	take_command(p, run);
+	import_take_cut_off(p, run);
 }
 
-/* ---- runs -------------------------------------------------------------------------------------
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+void import_add_run(struct import *p, struct value *run)
+{
+	if (!p->runs)
+		p->runs = value_new(VALUE_LIST);
+	value_append(p->runs, run);
+}
+
+/* Of several copies or states of a run's metadata, keeps the newest, but prefers one with an end.
  */
-
-void import_add_run(struct import *p, struct value *facts)
+static void drop_twins(struct value *list)
 {
-	if (!p->run_facts)
-		p->run_facts = value_new(VALUE_LIST);
-	value_append(p->run_facts, facts);
-}
+	struct hash_map index = {0}; /* by host and run */
+	struct value **runs = list->list.items;
 
-/* A run by its name; index: of its facts. */
-struct named_run {
-	uint64_t name;
-	size_t index;
-};
+	for (size_t i = 0; i < list->list.count; i++) {
+		const char *host = value_get_str(runs[i], "host"),
+			   *run = value_get_str(runs[i], "run");
 
-static int compare_names(const void *a, const void *b)
-{
-	const struct named_run *x = a, *y = b;
-
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-/* Facts that are there twice, as a copy or an earlier state, are taken once: the newer, but of one
- * that has an end and one that has none the former. */
-static void drop_twins(struct value *runs)
-{
-	_cleanup_free_ struct named_run *list = xcalloc(runs->list.count, sizeof(*list));
-	size_t n = 0;
-
-	for (size_t i = 0; i < runs->list.count; i++) {
-		const char *host = value_get_str(runs->list.items[i], "host");
-		const char *run = value_get_str(runs->list.items[i], "run");
-
-		if (host && run)
-			list[n++] = (struct named_run){
-				XXH3_64bits_withSeed(run, strlen(run),
-						     XXH3_64bits(host, strlen(host))),
-				i};
-	}
-	qsort(list, n, sizeof(*list), compare_names);
-	for (size_t i = 1; i < n; i++) {
-		struct value **one = &runs->list.items[list[i - 1].index];
-		struct value **next = &runs->list.items[list[i].index];
-
-		if (list[i].name != list[i - 1].name)
+		if (!host || !run)
 			continue;
-		if (value_get(*one, "end_us") && !value_get(*next, "end_us")) {
-			struct value *kept = *one;
-
-			*one = *next;
-			*next = kept;
+		uint64_t hash = hash_more(hash_text(host), run, strlen(run));
+		struct hash_slot *twin = hash_map_first(&index, hash);
+		if (!twin) {
+			hash_map_add(&index, hash, i);
+			continue;
 		}
-		value_free(*one);
-		*one = value_new(VALUE_NONE);
+		struct value **older = &runs[twin->value];
+		if (value_get(*older, "end_us") && !value_get(runs[i], "end_us")) {
+			struct value *ended = *older;
+
+			*older = runs[i];
+			runs[i] = ended;
+		}
+		value_free(*older);
+		*older = value_new(VALUE_NONE);
+		twin->value = i;
 	}
+	hash_map_release(&index);
 }
 
 void import_take_runs(struct import *p)
 {
-	if (!p->run_facts)
+	if (!p->runs)
 		return;
-	drop_twins(p->run_facts);
-	for (size_t i = 0; i < p->run_facts->list.count; i++) {
-		const struct value *facts = p->run_facts->list.items[i];
-		const char *run = value_get_str(facts, "run");
+	drop_twins(p->runs);
+	for (size_t i = 0; i < p->runs->list.count; i++) {
+		const struct value *run = p->runs->list.items[i];
+		const char *name = value_get_str(run, "run");
 
-		if (!run || !value_get(p->dropped, run))
-			import_take_facts(p, facts);
+		if (!name || !value_get(p->dropped, name))
+			import_take_run(p, run);
 	}
 }
 
-/* The metadata are an object of our own writing: it ends with a brace. */
-void import_add_facts(struct import *p)
+/* Appends to the JSON text of the metadata, which we wrote: it ends with a brace. */
+void import_add_metadata(struct import *p)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	struct strbuf *to = &p->meta.json;
 
-	if (p->facts)
+	if (p->metadata)
 		add_kills(p);
-	if (!p->facts || !value_pairs(p->facts) || to->len < 2 || to->buf[to->len - 1] != '}')
+	if (!p->metadata || !value_pairs(p->metadata) || to->len < 2 || to->buf[to->len - 1] != '}')
 		return;
-	value_to_json(p->facts, &j, NULL);
+	value_to_json(p->metadata, &j, NULL);
 	bool first = to->buf[to->len - 2] == '{';
 	strbuf_cut(to, to->len - 1);
 	strbuf_addstr(to, first ? "" : ",");

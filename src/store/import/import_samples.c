@@ -1,4 +1,4 @@
-/* Samples on their way into a store: of a job of ours, by themselves, or of another tool. */
+/* Importing samples: of a job of ours, single files, or of another tool. */
 #include "store/import/import_internal.h"
 
 #include <errno.h>
@@ -21,21 +21,21 @@ static const struct sample_importer *const sample_importers[] = {
 	NULL,
 };
 
-/* A sampler that went on: its readings from there on. */
+/* Skips what the store has; if the sampler went on, only that many readings. */
 static void skip_known(struct import *p, const struct inventory_file *f)
 {
 	if (f->kind != INVENTORY_SAMPLES)
 		return;
 	const struct inventory_file *now = inventory_find(&p->files, f->kind, f->id);
-	sample_ingest_skip(p->curves, f->id, now && now->count > f->count ? f->count : 0);
+	sample_ingest_skip(p->samples, f->id, now && now->count > f->count ? f->count : 0);
 }
 
-/* Goes on with what the parts that are in the store have. */
-static int begin_curves(struct import *p)
+/* Continues the series of parts that are in the store. */
+static int begin_samples(struct import *p)
 {
 	_cleanup_value_ struct value *runs = value_new(VALUE_LIST);
 
-	p->curves = sample_ingest_new(p->in);
+	p->samples = sample_ingest_new(p->in);
 	for (size_t i = 0; p->join && i < p->join->parts->list.count; i++) {
 		const struct value *own = value_get(p->join->parts->list.items[i], "sampled");
 
@@ -44,7 +44,7 @@ static int begin_curves(struct import *p)
 	}
 	for (size_t i = 0; p->join && i < p->join->had.count; i++)
 		skip_known(p, &p->join->had.files[i]);
-	return p->join ? sample_ingest_resume(p->curves, runs,
+	return p->join ? sample_ingest_resume(p->samples, runs,
 					      p->meta.has_end ? p->meta.end_us : INT64_MAX)
 		       : 0;
 }
@@ -54,27 +54,27 @@ int import_take_samples(void *user, int fd, const char *name)
 {
 	struct import *p = user;
 
-	int r = p->curves ? 0 : begin_curves(p);
+	int r = p->samples ? 0 : begin_samples(p);
 	if (r < 0) {
 		close(fd);
 		return import_fail(p, r, name, store_error(p->store));
 	}
-	return sample_ingest_file(p->curves, fd, name, p->why);
+	return sample_ingest_file(p->samples, fd, name, p->why);
 }
 
 int import_finish_samples(struct import *p)
 {
-	/* parts without samples join those that have some, which are summed up again */
-	if (p->join && !p->curves) {
-		int r = begin_curves(p);
+	/* the sums over samples are needed even if this part has none */
+	if (p->join && !p->samples) {
+		int r = begin_samples(p);
 
 		if (r < 0)
 			return import_fail(p, r, p->meta.jobid, store_error(p->store));
 	}
-	return p->curves ? sample_ingest_finish(p->curves, &p->result->samples, p->why) : 0;
+	return p->samples ? sample_ingest_finish(p->samples, &p->result->samples, p->why) : 0;
 }
 
-/* Of which time readings are; only asked for where another job has the id. */
+/* The times of readings; only needed if another job has the id. */
 static void find_times(int fd, struct identity_times *ret)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
@@ -104,7 +104,7 @@ int import_take_bare_meta(struct import *p, const char *id, const char *path, in
 	return import_take_meta(p, meta, path);
 }
 
-/* A sample file by itself; the job that it names, else its own name. */
+/* The job id is the one in the file, else the name of the file. */
 int import_take_sample_file(struct import *p, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
@@ -129,14 +129,14 @@ int import_take_sample_file(struct import *p, const char *path)
 	return r;
 }
 
-int import_take_bare_samples(struct import *p, const struct jobdir *j, const char *path)
+int import_take_bare_samples(struct import *p, const struct job_directory *j, const char *path)
 {
 	strbuf_reset(p->why);
-	int r = jobdir_visit_samples(j, JOBDIR_ALL, import_take_samples, p, p->why);
+	int r = job_directory_visit_samples(j, JOB_DIRECTORY_ALL, import_take_samples, p, p->why);
 
 	if (r < 0)
 		return import_reading_failed(p, r, path);
-	return p->curves ? import_take_bare_meta(p, j->id, path, -1) : 1;
+	return p->samples ? import_take_bare_meta(p, j->id, path, -1) : 1;
 }
 
 void sampled_job_release(struct sampled_job *j)
@@ -145,7 +145,7 @@ void sampled_job_release(struct sampled_job *j)
 	value_free(j->warnings);
 }
 
-/* From an open directory, by way of a sample file. */
+/* Converts the tool's files to a sample file first. */
 static int take_sampled(struct import *p, const struct sample_importer *i, int dir, const char *id,
 			const char *path)
 {
@@ -158,7 +158,7 @@ static int take_sampled(struct import *p, const struct sample_importer *i, int d
 		r = i->read(dir, id, fd, &found, p->why);
 	}
 	if (fd < 0 || r < 0) {
-		const char *why = fd < 0 ? "no room for a temporary file" : NULL;
+		const char *why = fd < 0 ? "no space for a temporary file" : NULL;
 
 		close_fd(&fd);
 		return import_fail(p, r, path, why);

@@ -1,4 +1,4 @@
-/* A job on its way into a store; see ingest.h. */
+/* Storing a job: images, threads, events and strings; see ingest.h. */
 #include "store/ingest/ingest.h"
 
 #include <errno.h>
@@ -7,55 +7,24 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/clock.h"
+#include "core/metrics/metric_lists.h"
 #include "core/text/secrets.h"
-#include "core/text/text.h"
 #include "records/accounting.h"
 #include "store/ingest/ingest_write.h"
 #include "store/process_tree.h"
 
+/* clang-format off */
 const enum metric_id ingest_process_metrics[] = {
-	METRIC_PID,           METRIC_PPID,         METRIC_PGID,        METRIC_SID,
-	METRIC_GENERATION,    METRIC_EXITCODE,     METRIC_EXITSIGNAL,  METRIC_COREDUMP,
-	METRIC_NUMTIDS,       METRIC_NUMRANKS,     METRIC_MPIRANK,     METRIC_USERTIME,
-	METRIC_SYSTEMTIME,    METRIC_RSSMAX,       METRIC_MINFLT,      METRIC_MAJFLT,
-	METRIC_INBLOCK,       METRIC_OUTBLOCK,     METRIC_VOL_CTXSW,   METRIC_INVOL_CTXSW,
-	METRIC_CMINFLT,       METRIC_CMAJFLT,      METRIC_CUTIME,      METRIC_CSTIME,
-	METRIC_NUM_THREADS,   METRIC_STARTTIME,    METRIC_PROCESSOR,   METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME,    METRIC_RCHAR,        METRIC_WCHAR,       METRIC_SYSCR,
-	METRIC_SYSCW,         METRIC_READ_BYTES,   METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU,    METRIC_TIME_WAITING, METRIC_TIMESLICES,  METRIC_RDTSC_DURATION,
+	METRIC_PID, METRIC_PPID, METRIC_PGID, METRIC_SID, METRIC_GENERATION, METRIC_EXITCODE,
+	METRIC_EXITSIGNAL, METRIC_COREDUMP, METRIC_NUMTIDS, METRIC_NUMRANKS, METRIC_MPIRANK,
+	METRICS_RUSAGE, METRICS_CHILDREN, METRIC_STARTTIME, METRICS_PROC, METRIC_RDTSC_DURATION,
 	METRIC_THREADS_BASIC,
 };
-const size_t ingest_process_metric_count = ARRAY_SIZE(ingest_process_metrics);
-
 const enum metric_id ingest_thread_metrics[] = {
-	METRIC_TID,
-	METRIC_USERTIME,
-	METRIC_SYSTEMTIME,
-	METRIC_RSSMAX,
-	METRIC_MINFLT,
-	METRIC_MAJFLT,
-	METRIC_INBLOCK,
-	METRIC_OUTBLOCK,
-	METRIC_VOL_CTXSW,
-	METRIC_INVOL_CTXSW,
-	METRIC_STARTTIME,
-	METRIC_PROCESSOR,
-	METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME,
-	METRIC_RCHAR,
-	METRIC_WCHAR,
-	METRIC_SYSCR,
-	METRIC_SYSCW,
-	METRIC_READ_BYTES,
-	METRIC_WRITE_BYTES,
-	METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU,
-	METRIC_TIME_WAITING,
-	METRIC_TIMESLICES,
-	METRIC_RDTSC_DURATION,
+	METRIC_TID, METRICS_RUSAGE, METRIC_STARTTIME, METRICS_PROC, METRIC_RDTSC_DURATION,
 };
+/* clang-format on */
+const size_t ingest_process_metric_count = ARRAY_SIZE(ingest_process_metrics);
 const size_t ingest_thread_metric_count = ARRAY_SIZE(ingest_thread_metrics);
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -84,7 +53,7 @@ static int open_writers(struct ingest *in)
 	return in->processes && in->threads && in->events && in->strings ? 0 : -EIO;
 }
 
-/* Numbers are never used again, so a reader that held one finds nothing or the same job. */
+/* Numbers are never reused, so that a reader who holds one finds the same job or none. */
 static int take_number(struct ingest *in)
 {
 	return store_number(in->store, "UPDATE job_number SET last = last + 1 RETURNING last",
@@ -99,7 +68,7 @@ int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why)
 	in->store = s;
 	in->cache = xcalloc(STRING_CACHE, sizeof(*in->cache));
 	in->warnings = value_new(VALUE_LIST);
-	/* a number of its own where others write meanwhile */
+	/* before the transaction, where others may write meanwhile */
 	bool early = s && (s->engine->concurrent || s->staged);
 	if (early)
 		r = take_number(in);
@@ -131,16 +100,16 @@ void ingest_free(struct ingest *in)
 		e->bulk_close(in->strings);
 		store_rollback(in->store);
 	}
-	process_tree_release(&in->forest);
+	process_tree_release(&in->tree);
+	hash_map_release(&in->tag_index);
 	for (size_t i = 0; i < in->host_count; i++)
 		free(in->hosts[i].name);
 	for (size_t i = 0; i < in->event_count; i++)
 		free(in->event_sums[i].name);
-	free(in->coming);
+	free(in->next_threads);
 	free(in->hosts);
 	free(in->event_sums);
 	free(in->tagsets);
-	free(in->tag_table);
 	free(in->cache);
 	value_free(in->warnings);
 	value_free(in->bad_pids);
@@ -172,8 +141,8 @@ void ingest_warn(struct ingest *in, const char *fmt, ...)
 /* ---- strings -------------------------------------------------------------------------------- */
 
 /*
- * The number of a string in this job; written when it is new. A table of fixed size remembers the
- * strings last seen by a 128-bit hash, so memory does not grow; one that fell out is written again.
+ * The number of a string in this job; writes the string if it is new. A cache of fixed size holds
+ * the 128-bit hashes of strings seen last; a string that fell out of it is written again.
  */
 static int64_t string_number(struct ingest *in, const char *s, size_t n)
 {
@@ -185,11 +154,8 @@ static int64_t string_number(struct ingest *in, const char *s, size_t n)
 	*e = (struct string_entry){h.low64, h.high64, ++in->string_count};
 	in->bytes += n;
 	if (in->store) {
-		const struct store_engine *engine = in->store->engine;
-
-		engine->bulk_int(in->strings, store_key(in->job, e->number));
-		engine->bulk_bytes(in->strings, s, n);
-		int r = engine->bulk_row(in->strings);
+		int r = bulk_put(in->strings, db_int(store_key(in->job, e->number)),
+				 db_bytes(s, n));
 		if (r < 0)
 			return r;
 	}
@@ -202,7 +168,7 @@ static int64_t text_number(struct ingest *in, const struct row *row, enum metric
 	return row_has(row, id) ? string_number(in, row->text[id].buf, row->text[id].len) : 0;
 }
 
-/* Arguments of our own records have been masked with argv; those that others wrote have not. */
+/* Arguments of our own records were masked with argv; those of other tools are masked here. */
 static int64_t arguments_number(struct ingest *in, const struct row *row, bool masked)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -215,7 +181,7 @@ static int64_t arguments_number(struct ingest *in, const struct row *row, bool m
 	return string_number(in, text.buf, text.len);
 }
 
-/* argv is worth keeping where splitting the joined arguments at blanks would not give it back. */
+/* Would splitting the joined arguments at blanks give argv back? Then it is not stored. */
 static bool argv_is_plain(const struct row *row)
 {
 	const struct strbuf *argv = &row->text[METRIC_ARGV];
@@ -255,7 +221,7 @@ static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_s
 	}
 }
 
-static int add_event_sum(struct ingest *in, const struct counter *c)
+static void add_event_sum(struct ingest *in, const struct counter *c)
 {
 	size_t i;
 
@@ -271,7 +237,6 @@ static int add_event_sum(struct ingest *in, const struct counter *c)
 	in->event_sums[i].sum += c->value;
 	if (c->value > in->event_sums[i].max)
 		in->event_sums[i].max = c->value;
-	return 0;
 }
 
 static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t images)
@@ -309,81 +274,46 @@ void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us)
 		in->latest = (uint64_t)last_us;
 }
 
-static uint32_t *tag_place(struct ingest *in, uint64_t low, uint64_t high)
-{
-	for (uint64_t at = low;; at++) {
-		uint32_t *place = &in->tag_table[at & (in->tag_table_size - 1)];
-		const struct string_entry *e = *place ? &in->tagsets[*place - 1].string : NULL;
-
-		if (!e || (e->low == low && e->high == high))
-			return place;
-	}
-}
-
-static void grow_tag_table(struct ingest *in)
-{
-	in->tag_table_size = in->tag_table_size ? in->tag_table_size * 2 : 256;
-	free(in->tag_table);
-	in->tag_table = xcalloc(in->tag_table_size, sizeof(*in->tag_table));
-	for (size_t i = 0; i < in->tagset_count; i++)
-		*tag_place(in, in->tagsets[i].string.low, in->tagsets[i].string.high) =
-			(uint32_t)i + 1;
-}
-
-/* The number of the tags of a process, which are counted. */
+/* The number of the tags of an image; counts images with the same tags. */
 static int64_t tags_number(struct ingest *in, const char *s, size_t n)
 {
 	XXH128_hash_t h = XXH3_128bits(s, n);
 
 	if (!n || in->tagset_count == TAGSETS_MAX)
 		return string_number(in, s, n);
-	if (in->tagset_count * 2 >= in->tag_table_size)
-		grow_tag_table(in);
-	uint32_t *place = tag_place(in, h.low64, h.high64);
-	if (!*place) {
-		int64_t number = string_number(in, s, n);
-		if (number < 0)
-			return number;
-		GROW(in->tagsets, in->tagset_count, in->tagset_cap);
-		in->tagsets[in->tagset_count++] =
-			(struct tagset){{h.low64, h.high64, (uint32_t)number}, 0};
-		*place = (uint32_t)in->tagset_count;
+	for (struct hash_slot *at = hash_map_first(&in->tag_index, h.low64); at;
+	     at = hash_map_next(&in->tag_index, at)) {
+		struct tagset *t = &in->tagsets[at->value];
+
+		if (t->string.low == h.low64 && t->string.high == h.high64) {
+			t->images++;
+			return t->string.number;
+		}
 	}
-	in->tagsets[*place - 1].images++;
-	return in->tagsets[*place - 1].string.number;
+	int64_t number = string_number(in, s, n);
+	if (number < 0)
+		return number;
+	GROW(in->tagsets, in->tagset_count, in->tagset_cap);
+	hash_map_add(&in->tag_index, h.low64, in->tagset_count);
+	in->tagsets[in->tagset_count++] = (struct tagset){{h.low64, h.high64, (uint32_t)number}, 1};
+	return number;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void put_metrics(struct ingest *in, struct bulk *b, const struct row *row,
-			const enum metric_id *ids, size_t n)
+static void put_metrics(struct bulk *b, const struct row *row, const enum metric_id *ids, size_t n)
 {
-	const struct store_engine *e = in->store->engine;
-
 	for (size_t i = 0; i < n; i++)
-		if (row_has(row, ids[i]))
-			e->bulk_int(b, (int64_t)row->v[ids[i]]);
-		else
-			e->bulk_null(b);
+		bulk_value(b, db_int_if(row_has(row, ids[i]), (int64_t)row->v[ids[i]]));
 }
 
-static void put_optional(const struct store_engine *e, struct bulk *b, int64_t v)
+static void put_times(struct bulk *b, const struct row *row)
 {
-	if (v > 0)
-		e->bulk_int(b, v);
-	else
-		e->bulk_null(b);
-}
+	int64_t start = (int64_t)row_get(row, METRIC_START, 0);
+	int64_t end = (int64_t)row_get(row, METRIC_END, 0);
 
-static void put_times(const struct store_engine *e, struct bulk *b, const struct row *row)
-{
-	uint64_t start = row_get(row, METRIC_START, 0), end = row_get(row, METRIC_END, 0);
-
-	put_optional(e, b, (int64_t)start);
-	if (start && row_has(row, METRIC_END))
-		e->bulk_int(b, (int64_t)(end - start));
-	else
-		e->bulk_null(b);
+	bulk_value(b, db_int_if(start > 0, start));
+	bulk_value(b, db_int_if(start && row_has(row, METRIC_END), end - start));
 }
 
 static int put_events(struct ingest *in, const struct row *row, int64_t thread)
@@ -404,16 +334,9 @@ static int put_events(struct ingest *in, const struct row *row, int64_t thread)
 			return (int)name;
 		if (!in->store)
 			continue;
-		const struct store_engine *e = in->store->engine;
-		e->bulk_int(in->events, store_key(in->job, in->next));
-		e->bulk_int(in->events, thread);
-		e->bulk_int(in->events, name);
-		e->bulk_int(in->events, (int64_t)c->value);
-		if (c->scaled)
-			e->bulk_int(in->events, (int64_t)c->permille);
-		else
-			e->bulk_null(in->events);
-		r = e->bulk_row(in->events);
+		r = bulk_put(in->events, db_int(store_key(in->job, in->next)), db_int(thread),
+			     db_int(name), db_int((int64_t)c->value),
+			     db_int_if(c->scaled, (int64_t)c->permille));
 	}
 	return r;
 }
@@ -423,48 +346,47 @@ int ingest_thread(struct ingest *in, const struct row *row)
 	int r = 0;
 
 	if (!in->thread)
-		in->next = (uint32_t)in->forest.count + 1;
+		in->next = (uint32_t)in->tree.count + 1;
 	in->thread++;
-	GROW(in->coming, in->coming_count, in->coming_cap);
-	in->coming[in->coming_count++] =
-		(struct coming_thread){row_get(row, METRIC_START, 0), row_get(row, METRIC_END, 0),
-				       (uint32_t)row_get(row, METRIC_TID, 0)};
+	GROW(in->next_threads, in->next_thread_count, in->next_thread_cap);
+	in->next_threads[in->next_thread_count++] =
+		(struct next_thread){row_get(row, METRIC_START, 0), row_get(row, METRIC_END, 0),
+				     (uint32_t)row_get(row, METRIC_TID, 0)};
 	if (in->store) {
-		const struct store_engine *e = in->store->engine;
-
-		e->bulk_int(in->threads, store_key(in->job, in->next));
-		e->bulk_int(in->threads, in->thread);
-		put_times(e, in->threads, row);
-		put_metrics(in, in->threads, row, ingest_thread_metrics,
-			    ingest_thread_metric_count);
-		r = e->bulk_row(in->threads);
+		bulk_value(in->threads, db_int(store_key(in->job, in->next)));
+		bulk_value(in->threads, db_int(in->thread));
+		put_times(in->threads, row);
+		put_metrics(in->threads, row, ingest_thread_metrics, ingest_thread_metric_count);
+		r = in->store->engine->bulk_row(in->threads);
 	}
 	return r < 0 ? r : put_events(in, row, in->thread);
 }
 
-/* The threads of a process beside its first one, which is the process. */
+/* Adds the threads of an image except the first one, which stands for the process. */
 static void add_threads(struct ingest *in, uint32_t pid, uint32_t threads)
 {
 	size_t first = 0, beside = 0;
 
-	/* one that executed the program may have another number: then none of them is the first */
-	while (first < in->coming_count && in->coming[first].tid && in->coming[first].tid != pid)
+	/* if another thread executed the program, none of them has the pid: then none is skipped */
+	while (first < in->next_thread_count && in->next_threads[first].tid &&
+	       in->next_threads[first].tid != pid)
 		first++;
-	for (size_t i = 0; i < in->coming_count; i++) {
+	for (size_t i = 0; i < in->next_thread_count; i++) {
 		if (i == first)
 			continue;
-		process_tree_add_thread(&in->forest, in->coming[i].start, in->coming[i].end);
+		process_tree_add_thread(&in->tree, in->next_threads[i].start,
+					in->next_threads[i].end);
 		beside++;
 	}
 	if (beside + 1 < threads)
-		in->forest.threads.unknown = true;
-	in->coming_count = 0;
+		in->tree.threads.unknown = true;
+	in->next_thread_count = 0;
 }
 
-/* A process that executes another program goes on in one of its threads. */
+/* A process that executes another program continues in one of its threads: not counted twice. */
 static void add_node(struct ingest *in, const struct row *row, size_t tids, bool execs)
 {
-	struct node *n = process_tree_add(&in->forest);
+	struct node *n = process_tree_add(&in->tree);
 	uint32_t threads = (uint32_t)(tids ? tids : row_get(row, METRIC_NUMTIDS, 1));
 
 	n->start = row_get(row, METRIC_START, 0);
@@ -488,22 +410,20 @@ static void add_node(struct ingest *in, const struct row *row, size_t tids, bool
 void ingest_threads(struct ingest *in, uint64_t threads)
 {
 	if (threads > in->thread_count)
-		in->forest.threads.unknown = true;
+		in->tree.threads.unknown = true;
 	in->thread_count = threads;
 }
 
 static int write_process(struct ingest *in, const struct row *row, int64_t state,
 			 const int64_t strings[6])
 {
-	const struct store_engine *e = in->store->engine;
-
-	e->bulk_int(in->processes, store_key(in->job, in->next));
+	bulk_value(in->processes, db_int(store_key(in->job, in->next)));
 	for (int i = 0; i < 6; i++)
-		put_optional(e, in->processes, strings[i]);
-	e->bulk_int(in->processes, state);
-	put_times(e, in->processes, row);
-	put_metrics(in, in->processes, row, ingest_process_metrics, ingest_process_metric_count);
-	return e->bulk_row(in->processes);
+		bulk_value(in->processes, db_int_if(strings[i] > 0, strings[i]));
+	bulk_value(in->processes, db_int(state));
+	put_times(in->processes, row);
+	put_metrics(in->processes, row, ingest_process_metrics, ingest_process_metric_count);
+	return in->store->engine->bulk_row(in->processes);
 }
 
 int ingest_process(struct ingest *in, const struct row *row, struct ingest_state state,
@@ -514,9 +434,9 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 	int64_t strings[ARRAY_SIZE(texts) + 1] = {0};
 	int r = 0;
 
-	if (in->forest.count >= UINT32_MAX - 2)
+	if (in->tree.count >= UINT32_MAX - 2)
 		return -E2BIG;
-	in->next = (uint32_t)in->forest.count + 1;
+	in->next = (uint32_t)in->tree.count + 1;
 	in->thread = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		bool skip = texts[i] == METRIC_ARGV &&
@@ -541,11 +461,6 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 	add_node(in, row, tids, state.ended == ENDED_EXEC);
 	add_sums(in, row, rssmax_sum, state.ended == ENDED_EXEC);
 	if (in->store)
-		r = write_process(in, row,
-				  (int64_t)(state.ended | state.source << 4 |
-					    (unsigned)state.forked << 8 |
-					    (unsigned)state.silenced << 9) |
-					  (int64_t)state.file << INGEST_FILE_SHIFT,
-				  strings);
+		r = write_process(in, row, ingest_state_pack(&state), strings);
 	return r < 0 ? r : put_events(in, row, 0);
 }

@@ -1,7 +1,7 @@
-/* Records of ours on their way into a store; see ingest_accounting.h. */
+/* Storing our own records; see ingest_accounting.h. */
 #include "store/ingest/ingest_accounting.h"
 
-/* The file that told of it first. */
+/* The file with its first record. */
 static uint32_t file_of(const struct accounting *b, const struct image *img)
 {
 	const struct process *p = &b->processes[img->process];
@@ -49,7 +49,7 @@ static int add_image(struct ingest *in, struct accounting *b, uint32_t index,
 	return r < 0 ? r : ingest_process(in, row, state, rssmax, 0);
 }
 
-/* The kernel may have seen more threads than the records of the processes tell. */
+/* The kernel may have counted more threads than the records have. */
 static void add_unseen_threads(struct ingest *in, const struct accounting *b)
 {
 	struct accounting_sums sums;

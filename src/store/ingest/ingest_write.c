@@ -1,4 +1,4 @@
-/* The end of an ingest: the tree, the sums and the job itself; see ingest.h. */
+/* Finishing an ingest: the tree, the sums and the job itself; see ingest.h. */
 #include "store/ingest/ingest_write.h"
 
 #include <errno.h>
@@ -10,171 +10,126 @@
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
 
-/* The rows of one table are complete, or r says that they are not. */
-static int end_bulk(const struct store_engine *e, struct bulk *b, int r)
+static struct bulk *open_rows(struct ingest *in, const char *table, const char *columns)
 {
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return in->store->engine->bulk_open(in->store, table, columns);
 }
 
 static int write_tree(struct ingest *in)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(
-		in->store, "tree", "id,parent,first,last,depth,children,inclusive_cpu,exclusive");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, "tree",
+				   "id,parent,first,last,depth,children,inclusive_cpu,exclusive");
+	int r = 0;
 
-	for (size_t i = 0; i < in->forest.count && r == 0; i++) {
-		const struct node *n = &in->forest.nodes[i];
+	for (size_t i = 0; b && i < in->tree.count && r == 0; i++) {
+		const struct node *n = &in->tree.nodes[i];
 
-		e->bulk_int(b, store_key(in->job, (uint32_t)i + 1));
-		if (n->parent == NO_NODE)
-			e->bulk_null(b);
-		else
-			e->bulk_int(b, n->parent + 1);
-		e->bulk_int(b, n->first);
-		e->bulk_int(b, n->last);
-		e->bulk_int(b, n->depth);
-		e->bulk_int(b, n->children);
-		e->bulk_int(b, (int64_t)n->cpu);
-		if (n->exclusive < 0)
-			e->bulk_null(b);
-		else
-			e->bulk_int(b, n->exclusive);
-		r = e->bulk_row(b);
+		r = bulk_put(b, db_int(store_key(in->job, (uint32_t)i + 1)),
+			     db_int_if(n->parent != NO_NODE, (int64_t)n->parent + 1),
+			     db_int(n->first), db_int(n->last), db_int(n->depth),
+			     db_int(n->children), db_int((int64_t)n->cpu),
+			     db_int_if(n->exclusive >= 0, n->exclusive));
 	}
-	return end_bulk(e, b, r);
+	return bulk_end(b, r);
 }
 
 static int write_profile(struct ingest *in, uint32_t *ret_processes, uint32_t *ret_threads)
 {
-	const struct store_engine *e = in->store->engine;
 	_cleanup_free_ struct process_tree_step *steps =
 		xreallocarray(NULL, PROFILE_STEPS, sizeof(*steps));
 	size_t n =
-		process_tree_profile(&in->forest, steps, PROFILE_STEPS, ret_processes, ret_threads);
-	struct bulk *b = e->bulk_open(in->store, "job_profile", "job,n,time_us,processes,threads");
-	int r = b ? 0 : -EIO;
+		process_tree_profile(&in->tree, steps, PROFILE_STEPS, ret_processes, ret_threads);
+	struct bulk *b = open_rows(in, "job_profile", "job,n,time_us,processes,threads");
+	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		e->bulk_int(b, in->job);
-		e->bulk_int(b, (int64_t)i);
-		e->bulk_int(b, (int64_t)steps[i].time);
-		e->bulk_int(b, steps[i].processes);
-		e->bulk_int(b, steps[i].threads);
-		r = e->bulk_row(b);
-	}
-	return end_bulk(e, b, r);
-}
-
-static int write_sum(const struct store_engine *e, struct bulk *b, int64_t job, const char *name,
-		     int64_t sum, int64_t max)
-{
-	e->bulk_int(b, job);
-	e->bulk_text(b, name, strlen(name));
-	e->bulk_int(b, sum);
-	e->bulk_int(b, max);
-	return e->bulk_row(b);
+	for (size_t i = 0; b && i < n && r == 0; i++)
+		r = bulk_put(b, db_int(in->job), db_int((int64_t)i), db_int((int64_t)steps[i].time),
+			     db_int(steps[i].processes), db_int(steps[i].threads));
+	return bulk_end(b, r);
 }
 
 /* A cycle counter that went back in one process makes the sum worthless: -1. */
 static int write_sums(struct ingest *in)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(in->store, "job_sum", "job,metric,sum,max");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, "job_sum", "job,metric,sum,max");
+	int r = 0;
 
-	for (size_t i = 0; i < ingest_process_metric_count && r == 0; i++) {
+	for (size_t i = 0; b && i < ingest_process_metric_count && r == 0; i++) {
 		enum metric_id id = ingest_process_metrics[i];
 		bool bad = id == METRIC_RDTSC_DURATION && in->bad_pids;
 
 		if (in->sums[i].present)
-			r = write_sum(e, b, in->job, metric_by_id(id)->name,
-				      bad ? -1 : (int64_t)in->sums[i].sum,
-				      (int64_t)in->sums[i].max);
+			r = bulk_put(b, db_int(in->job), db_str(metric_by_id(id)->name),
+				     db_int(bad ? -1 : (int64_t)in->sums[i].sum),
+				     db_int((int64_t)in->sums[i].max));
 	}
-	for (size_t i = 0; i < in->event_count && r == 0; i++)
-		r = write_sum(e, b, in->job, in->event_sums[i].name, (int64_t)in->event_sums[i].sum,
-			      (int64_t)in->event_sums[i].max);
-	return end_bulk(e, b, r);
+	for (size_t i = 0; b && i < in->event_count && r == 0; i++)
+		r = bulk_put(b, db_int(in->job), db_str(in->event_sums[i].name),
+			     db_int((int64_t)in->event_sums[i].sum),
+			     db_int((int64_t)in->event_sums[i].max));
+	return bulk_end(b, r);
 }
 
 static int write_hosts(struct ingest *in)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(in->store, "job_host", "job,host,num_procs");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, "job_host", "job,host,num_procs");
+	int r = 0;
 
-	for (size_t i = 0; i < in->host_count && r == 0; i++) {
+	for (size_t i = 0; b && i < in->host_count && r == 0; i++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 		text_add_printable(&name, in->hosts[i].name, in->hosts[i].size);
-		e->bulk_int(b, in->job);
-		e->bulk_text(b, name.buf, name.len);
-		e->bulk_int(b, (int64_t)in->hosts[i].images);
-		r = e->bulk_row(b);
+		r = bulk_put(b, db_int(in->job), db_text(name.buf, name.len),
+			     db_int((int64_t)in->hosts[i].images));
 	}
-	return end_bulk(e, b, r);
+	return bulk_end(b, r);
 }
 
 static int write_tagsets(struct ingest *in)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(in->store, "job_proc_tag", "job,tags,num_procs");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, "job_proc_tag", "job,tags,num_procs");
+	int r = 0;
 
-	for (size_t i = 0; i < in->tagset_count && r == 0; i++) {
-		e->bulk_int(b, in->job);
-		e->bulk_int(b, in->tagsets[i].string.number);
-		e->bulk_int(b, (int64_t)in->tagsets[i].images);
-		r = e->bulk_row(b);
-	}
-	return end_bulk(e, b, r);
+	for (size_t i = 0; b && i < in->tagset_count && r == 0; i++)
+		r = bulk_put(b, db_int(in->job), db_int(in->tagsets[i].string.number),
+			     db_int((int64_t)in->tagsets[i].images));
+	return bulk_end(b, r);
 }
 
 /* A dict as rows of key and value; json: values as JSON, else as plain text. */
 static int write_dict(struct ingest *in, const char *table, const struct value *dict, bool json)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(in->store, table, "job,key,value");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, table, "job,key,value");
+	int r = 0;
 
-	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {
+	for (size_t i = 0; b && i < value_pairs(dict) && r == 0; i++) {
 		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
 
-		if (!pair_texts(dict, i, json, &key, &text))
-			continue;
-		e->bulk_int(b, in->job);
-		e->bulk_text(b, key.buf, key.len);
-		e->bulk_text(b, text.buf, text.len);
-		r = e->bulk_row(b);
+		if (pair_texts(dict, i, json, &key, &text))
+			r = bulk_put(b, db_int(in->job), db_text(key.buf, key.len),
+				     db_text(text.buf, text.len));
 	}
-	return end_bulk(e, b, r);
+	return bulk_end(b, r);
 }
 
 static int write_warnings(struct ingest *in)
 {
-	const struct store_engine *e = in->store->engine;
-	struct bulk *b = e->bulk_open(in->store, "job_warning", "job,n,text");
-	int r = b ? 0 : -EIO;
+	struct bulk *b = open_rows(in, "job_warning", "job,n,text");
+	int r = 0;
 
-	for (size_t i = 0; i < in->warnings->list.count && r == 0; i++) {
+	for (size_t i = 0; b && i < in->warnings->list.count && r == 0; i++) {
 		const struct value *w = in->warnings->list.items[i];
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 		text_add_printable(&text, w->str.data, w->str.size);
-		e->bulk_int(b, in->job);
-		e->bulk_int(b, (int64_t)i + 1);
-		e->bulk_text(b, text.buf, text.len);
-		r = e->bulk_row(b);
+		r = bulk_put(b, db_int(in->job), db_int((int64_t)i + 1),
+			     db_text(text.buf, text.len));
 	}
-	return end_bulk(e, b, r);
+	return bulk_end(b, r);
 }
 
-/* The times of a job without metadata are those of its processes. One that a run began lasts until
- * the last of its processes has ended, where the run left some behind. */
+/* Without metadata the times of a job are those of its processes. A job that a run began lasts
+ * until its last process has ended, even if that is after the run. */
 static int64_t end_of_job(const struct ingest *in, const struct jobmeta *m)
 {
 	bool by_processes = !m->has_end || (m->by_run && (int64_t)in->latest > m->end_us);
@@ -187,78 +142,40 @@ static int64_t start_of_job(const struct ingest *in, const struct jobmeta *m)
 	return m->has_start ? m->start_us : (int64_t)in->earliest;
 }
 
-static void bind_times(struct stmt *st, const struct ingest *in, const struct jobmeta *m)
-{
-	int64_t start = start_of_job(in, m), end = end_of_job(in, m);
-
-	if (m->has_submit || m->has_start)
-		stmt_int(st, 5, m->has_submit ? m->submit_us : m->start_us);
-	else
-		stmt_null(st, 5);
-	if (start)
-		stmt_int(st, 6, start);
-	else
-		stmt_null(st, 6);
-	if (end)
-		stmt_int(st, 7, end);
-	else
-		stmt_null(st, 7);
-	if (start && end && end >= start)
-		stmt_int(st, 8, end - start);
-	else
-		stmt_null(st, 8);
-}
-
 static int write_job(struct ingest *in, const struct jobmeta *m, const char *format,
 		     const char *source, const uint32_t peaks[2])
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		in->store,
-		"INSERT INTO job (no, jobid, jobname, username, submit_us, start_us, end_us, "
-		"duration_us, cpu_us, exitcode, num_procs, num_threads, peak_procs, peak_threads, "
-		"bytes, format, source, ingested_us, processes, cluster, nth) VALUES ($1, $2, $3, "
-		"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, "
-		"$21)");
+	int64_t start = start_of_job(in, m), end = end_of_job(in, m);
+	bool recorded = in->tree.count > 0;
+	bool by_root = m->layout->exitcode_of_root && in->root_known && !m->exitcode;
+	struct bulk *b = open_rows(
+		in, "job",
+		"no,jobid,jobname,username,submit_us,start_us,end_us,duration_us,cpu_us,exitcode,"
+		"num_procs,num_threads,peak_procs,peak_threads,bytes,format,source,ingested_us,"
+		"processes,cluster,nth");
 
-	if (!st)
+	if (!b)
 		return -EIO;
-	stmt_int(st, 1, in->job);
-	stmt_str(st, 2, m->jobid);
-	stmt_str(st, 3, m->jobname);
-	stmt_str(st, 4, m->user);
-	bind_times(st, in, m);
-	const bool recorded = in->forest.count > 0;
-	stmt_int(st, 9, (int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us));
-	if (m->layout->exitcode_of_root && in->root_known && !m->exitcode)
-		stmt_int(st, 10, in->root_exitcode);
-	else if (m->has_exitcode)
-		stmt_int(st, 10, m->exitcode);
-	else
-		stmt_null(st, 10);
-	stmt_int(st, 11, (int64_t)in->forest.count);
-	stmt_int(st, 12, (int64_t)in->thread_count);
-	stmt_int(st, 13, peaks[0]);
-	stmt_int(st, 14, peaks[1]);
-	stmt_int(st, 15, (int64_t)in->bytes);
-	stmt_str(st, 16, format);
-	stmt_str(st, 17, source);
-	stmt_int(st, 18, clock_realtime_us());
-	stmt_int(st, 19, (int64_t)(recorded ? in->process_count : in->sampled_processes));
-	stmt_str(st, 20, m->cluster ? m->cluster : "");
-	stmt_int(st, 21, in->nth);
-	return stmt_run(st);
+	int r = bulk_put(
+		b, db_int(in->job), db_str(m->jobid), db_str(m->jobname), db_str(m->user),
+		db_int_if(m->has_submit || m->has_start,
+			  m->has_submit ? m->submit_us : m->start_us),
+		db_int_if(start, start), db_int_if(end, end),
+		db_int_if(start && end && end >= start, end - start),
+		db_int((int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us)),
+		db_int_if(by_root || m->has_exitcode, by_root ? in->root_exitcode : m->exitcode),
+		db_int((int64_t)in->tree.count), db_int((int64_t)in->thread_count),
+		db_int(peaks[0]), db_int(peaks[1]), db_int((int64_t)in->bytes), db_str(format),
+		db_str(source), db_int(clock_realtime_us()),
+		db_int((int64_t)(recorded ? in->process_count : in->sampled_processes)),
+		db_str(m->cluster ? m->cluster : ""), db_int(in->nth));
+	return bulk_end(b, r);
 }
 
 static int write_meta(struct ingest *in, const struct jobmeta *m)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(in->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, in->job);
-	stmt_bytes(st, 2, m->json.buf, m->json.len);
-	return stmt_run(st);
+	return store_run(in->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)",
+			 db_int(in->job), db_bytes(m->json.buf, m->json.len));
 }
 
 static int flush_all(struct ingest *in)
@@ -272,13 +189,13 @@ static int flush_all(struct ingest *in)
 	return r;
 }
 
-/* What a reader of the job should know; the number of processes outside of its time. */
+/* Adds warnings; returns the number of processes outside of the job's time. */
 static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 {
 	uint64_t outside = 0;
 
-	for (size_t i = 0; i < in->forest.count; i++) {
-		const struct node *n = &in->forest.nodes[i];
+	for (size_t i = 0; i < in->tree.count; i++) {
+		const struct node *n = &in->tree.nodes[i];
 
 		outside += (m->has_start && n->start && n->start < (uint64_t)m->start_us) ||
 			   (m->has_end && (int64_t)n->end > end_of_job(in, m));
@@ -296,18 +213,26 @@ static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 	return outside;
 }
 
-/* Under the names that scripts look for. */
+/* Annotations under the names that scripts use. */
 static void add_annotations(struct ingest *in, struct value *annotations)
 {
-	/* one that is there came with the job */
-	if (!in->bad_pids || value_get(annotations, "papiex-error"))
-		return;
-	value_set(annotations, "papiex-error", value_str("rdtsc_duration is not positive"));
-	value_set(annotations, "papiex-error-process-ids", value_ref(in->bad_pids));
+	static const char *const names[][2] = {
+#define IMPORTER(symbol, annotation) {annotation, annotation "-process-ids"},
+#include "store/import/importers.def"
+#undef IMPORTER
+		{NULL, NULL},
+	};
+
+	for (size_t i = 0; in->bad_pids && names[i][0]; i++) {
+		if (value_get(annotations, names[i][0]))
+			continue; /* came with the job */
+		value_set(annotations, names[i][0], value_str("rdtsc_duration is not positive"));
+		value_set(annotations, names[i][1], value_ref(in->bad_pids));
+	}
 }
 
-/* Who called may remove the input: a commit counts where others find it. It may have waited long
- * for somebody else who wrote. */
+/* The caller may remove the input, so the data must be in the file that has the store's path, also
+ * after waiting for other writers. */
 static int commit(struct store *s)
 {
 	int r = store_check_moved(s);
@@ -343,15 +268,15 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 		r = write_warnings(in);
 	if (r == 0)
 		r = write_meta(in, m);
-	/* a collector may have fed the same job */
-	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid, m->user, start_of_job(in, m),
-					       end_of_job(in, m))
-			     : r;
-	r = fed < 0 ? (int)fed : write_job(in, m, format, source, peaks);
+	/* a collector may have streamed the same job */
+	int64_t streamed = r == 0 ? store_set_aside(in->store, m->jobid, m->user,
+						    start_of_job(in, m), end_of_job(in, m))
+				  : r;
+	r = streamed < 0 ? (int)streamed : write_job(in, m, format, source, peaks);
 	if (r == 0)
 		r = commit(in->store);
-	/* otherwise, and where this fails, the next collector that opens the store does it */
-	if (r == 0 && fed)
+	/* if this fails, the next collector that opens the store does it */
+	if (r == 0 && streamed)
 		(void)store_merge_streamed(in->store);
 	return r;
 }
@@ -361,26 +286,25 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 {
 	int r = 0;
 
-	process_tree_build(&in->forest, m->layout->images_dropped);
+	process_tree_build(&in->tree, m->layout->images_dropped);
 	uint64_t outside = add_warnings(in, m);
-	if (outside && strict) {
-		strbuf_addf(why, "'%s': corrupted: %llu %s outside of the job's time", source,
-			    (unsigned long long)outside,
-			    plural(outside, "process is", "processes are"));
-		return -EBADMSG;
-	}
+	if (outside && strict)
+		return strbuf_fail(why, -EBADMSG,
+				   "'%s': corrupted: %llu %s outside of the job's time", source,
+				   (unsigned long long)outside,
+				   plural(outside, "process is", "processes are"));
 	add_annotations(in, m->annotations);
 	if (in->store)
 		r = write_all(in, m, format, source);
 	if (r < 0)
 		strbuf_addstr(why, store_error(in->store));
-	/* somebody was faster with a job of this id; any other key is ours to keep */
+	/* another process stored a job of this id first; other keys are unique by design */
 	if (r == -EEXIST)
 		return strstr(why->buf, "nth") ? -ESTALE : -EINVAL;
 	if (r < 0)
 		return r;
 	*ret = (struct ingest_result){.processes = in->process_count,
-				      .images = in->forest.count,
+				      .images = in->tree.count,
 				      .threads = in->thread_count,
 				      .earliest_us = in->earliest,
 				      .latest_us = in->latest,

@@ -1,14 +1,13 @@
-/* What ingest.c and ingest_write.c share: a job in the making. */
-#ifndef PL_STORE_INGEST_INGEST_WRITE_H
-#define PL_STORE_INGEST_INGEST_WRITE_H
+/* Shared by ingest.c and ingest_write.c: a job that is being stored. */
+#pragma once
 
+#include "core/hash_map.h"
 #include "store/ingest/ingest.h"
 #include "store/process_tree.h"
 
 #define STRING_CACHE 65536 /* a power of two */
 #define TAGSETS_MAX 100000
 #define PROFILE_STEPS 1000
-#define INGEST_FILE_SHIFT 10 /* of the file in a row's state; what ended and so on is below */
 
 struct string_entry {
 	uint64_t low, high;
@@ -31,29 +30,29 @@ struct host_sum {
 	uint64_t images;
 };
 
-/* Distinct tags are remembered for good, unlike other strings: they are counted. */
+/* Distinct tags are all kept, unlike other strings, because they are counted. */
 struct tagset {
 	struct string_entry string;
 	uint64_t images;
 };
 
-/* A thread of the process that comes. */
-struct coming_thread {
-	uint64_t start, end; /* us; 0 unknown */
+/* A thread of the next image. */
+struct next_thread {
+	uint64_t start, end; /* us; 0: unknown */
 	uint32_t tid;
 };
 
 struct ingest {
 	struct store *store; /* NULL: only count */
 	int64_t job;
-	int64_t nth; /* which of the jobs of its id it is; see identity.h */
+	int64_t nth; /* distinguishes jobs with the same id; see identity.h */
 	struct bulk *processes, *threads, *events, *strings;
-	struct process_tree forest;
+	struct process_tree tree;
 	struct string_entry *cache;
 	uint32_t string_count, next;
-	int64_t thread; /* of the process that comes */
-	struct coming_thread *coming;
-	size_t coming_count, coming_cap;
+	int64_t thread; /* of the next image */
+	struct next_thread *next_threads;
+	size_t next_thread_count, next_thread_cap;
 	uint64_t bytes;
 	struct metric_sum sums[64];
 	struct event_sum *event_sums;
@@ -62,15 +61,12 @@ struct ingest {
 	size_t host_count, host_cap;
 	struct tagset *tagsets;
 	size_t tagset_count, tagset_cap;
-	uint32_t *tag_table; /* index plus one by hash; a power of two entries */
-	size_t tag_table_size;
-	/* as samples saw them, where nothing was recorded */
+	struct hash_map tag_index; /* into tagsets, by the low half of their hash */
+	/* from samples, where nothing was recorded */
 	uint64_t sampled_cpu_us, sampled_processes;
-	uint64_t process_count; /* the forest has a node for each image */
+	uint64_t process_count; /* the tree has a node for each image */
 	uint64_t cpu_us, thread_count, earliest, latest;
 	int64_t root_exitcode;
 	bool root_known;
 	struct value *warnings, *bad_pids;
 };
-
-#endif

@@ -1,4 +1,4 @@
-/* A part of a job joins those that are in the store; see job_parts.h. */
+/* Joining a part of a job with those in the store; see job_parts.h. */
 #include "store/ingest/job_parts.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void part_join_free(struct part_join *j)
 	free(j);
 }
 
-/* ---- which job, and which part of it -------------------------------------------------------- */
+/* ---- comparing parts -------------------------------------------------------- */
 
 static bool same_text(const struct value *a, const struct value *b, const char *key)
 {
@@ -38,7 +38,7 @@ static bool same_number(const struct value *a, const struct value *b, const char
 	return x && y && x->kind == VALUE_INT && y->kind == VALUE_INT && x->integer == y->integer;
 }
 
-/* Metadata that older versions wrote do not name the boot. */
+/* Metadata of older versions do not have the boot. */
 static bool same_part(const struct value *a, const struct value *b)
 {
 	return same_number(a, b, "start_us") && same_text(a, b, "host") &&
@@ -61,7 +61,7 @@ static int refuse(const char *id, const char *more, int error, struct strbuf *wh
 	return error;
 }
 
-/* The job went on after it was stored: its end is a later one. */
+/* Did the job continue after it was stored? */
 static bool ends_later(const struct value *part, const struct value *meta)
 {
 	const struct value *before = value_get(part, "stop_us"), *now = value_get(meta, "stop_us");
@@ -70,27 +70,43 @@ static bool ends_later(const struct value *part, const struct value *meta)
 	       now->integer > before->integer;
 }
 
-/* Curves that a collector fed are nowhere else: a job that has them is not made anew. */
-static bool has_fed_curves(struct store *s, int64_t job)
+/* Streamed series exist only in the store: a job that has them is not replaced. */
+static bool has_streamed_series(struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT count(*) FROM sample_metric WHERE job = $1 AND (name LIKE 'jobs.%' OR "
-		   "name LIKE 'job_tasks.%' OR name LIKE 'taskstats%')");
+	int64_t n = 0;
 
-	if (!st)
-		return true;
-	stmt_int(st, 1, job);
-	return stmt_step(st) != 1 || stmt_get_int(st, 0) > 0;
+	return store_number_of(s,
+			       "SELECT count(*) FROM sample_metric WHERE job = $1 AND (name LIKE "
+			       "'jobs.%' OR name LIKE 'job_tasks.%' OR name LIKE 'taskstats%')",
+			       &n, db_int(job)) < 0 ||
+	       n > 0;
 }
 
-/* What of this part is there. */
+/* What the store has of this part. */
 struct part_there {
 	bool any, later;
-	bool unknown;  /* an older version stored it, and did not note its files */
-	bool unmarked; /* nor which rows are of a file that has more records now */
+	bool unknown;  /* an older version stored it without noting its files */
+	bool unmarked; /* nor the rows of a file that has more records now */
 	struct inventory had;
 	unsigned what; /* INVENTORY_... */
 };
+
+/* A part is also the same if it has a record file of this one. */
+static bool is_part(const struct value *part, const struct part_coming *c)
+{
+	_cleanup_inventory_ struct inventory own = {0};
+	const char *files = value_get_str(part, "files");
+
+	if (same_part(part, c->meta))
+		return true;
+	if (!files || !inventory_parse(&own, files))
+		return false;
+	for (size_t i = 0; i < own.count; i++)
+		if (own.files[i].kind == INVENTORY_RECORDS &&
+		    inventory_find(c->files, INVENTORY_RECORDS, own.files[i].id))
+			return true;
+	return false;
+}
 
 static void find_part(struct part_there *t, const struct value *parts, const struct part_coming *c)
 {
@@ -100,7 +116,7 @@ static void find_part(struct part_there *t, const struct value *parts, const str
 		const struct value *part = parts->list.items[i];
 		const char *files = value_get_str(part, "files");
 
-		if (!same_part(part, c->meta))
+		if (!is_part(part, c))
 			continue;
 		t->any = true;
 		t->unknown = t->unknown || !files || !inventory_parse(&t->had, files);
@@ -117,7 +133,7 @@ static void find_part(struct part_there *t, const struct value *parts, const str
 	}
 }
 
-/* Stored by an older version: only its end tells. */
+/* Stored by an older version: only the end can be compared. */
 static int compare_unknown(const struct part_there *t, size_t parts, const struct part_coming *c,
 			   struct strbuf *why)
 {
@@ -126,12 +142,12 @@ static int compare_unknown(const struct part_there *t, size_t parts, const struc
 	if (parts == 1)
 		return 1;
 	return refuse(c->id,
-		      ", put together from several parts by an older version, which did not note "
-		      "what is of which: keep this one, and store it elsewhere (--db) to have it",
+		      ", merged from several parts by an older version, which did not note their "
+		      "rows; keep this input, and use another store (--db) for it",
 		      -ENOTUNIQ, why);
 }
 
-/* 0: what is new joins what is there; 1: it takes the place of all that is there. */
+/* 0: the new files join the stored ones; 1: it replaces the stored job. */
 static int compare(const struct part_there *t, size_t parts, const struct part_coming *c, bool fed,
 		   struct strbuf *why)
 {
@@ -148,49 +164,47 @@ static int compare(const struct part_there *t, size_t parts, const struct part_c
 		return 0;
 	return refuse(c->id,
 		      !differs ? ", stored by an older version with fewer records of a run, and "
-				 "with others that this one has not got: keep this one, and store "
-				 "it elsewhere (--db) to have it"
+				 "with others that this input does not have; keep this input, and "
+				 "use another store (--db) for it"
 		      : parts > 1 || fed || (t->what & INVENTORY_LACKS)
 			      ? ", with other records of the same run, and with more that this "
-				"one has not got: keep this one, and store it elsewhere (--db) to "
-				"have it"
-			      : ", with other records of the same run: `plimsoll delete` it first "
-				"to have these",
+				"input does not have; keep this input, and use another store "
+				"(--db) for it"
+			      : ", with other records of the same run; run `plimsoll delete` "
+				"first to replace it",
 		      -ENOTUNIQ, why);
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- the stored job -------------------------------------------------------------------------- */
 
-/* The metadata of the job there; NULL when it cannot have parts. source: the caller's. */
+/* The metadata of the stored job; NULL if it cannot have parts. The caller frees source. */
 static int load_meta(struct store *s, int64_t job, struct value **ret, char **source)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT m.json, j.source FROM job_meta m JOIN job j ON j.no = m.job WHERE "
-		   "m.job = $1 AND j.format IN ('plimsoll', 'empty')");
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s,
+			    "SELECT m.json, j.source FROM job_meta m JOIN job j ON j.no = m.job "
+			    "WHERE m.job = $1 AND j.format IN ('plimsoll', 'empty')",
+			    db_int(job));
 	size_t n;
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	int r = stmt_step(st);
+	int r = st ? stmt_step(st) : -EIO;
 	if (r <= 0)
 		return r;
 	const char *text = stmt_get_text(st, 0, &n);
 	if (value_from_json(text, n, ret, &ignored) < 0)
 		return 0;
-	*source = stmt_is_null(st, 1) ? NULL : xstrdup(stmt_get_str(st, 1));
+	*source = stmt_get_copy(st, 1);
 	return 0;
 }
 
 static int load_lines(struct store *s, const char *sql, int64_t job, struct value *list)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	_cleanup_stmt_ struct stmt *st = store_query(s, sql, db_int(job));
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, job);
 	while ((r = stmt_step(st)) == 1)
 		value_append(list, value_str(stmt_get_str(st, 0)));
 	return r;
@@ -225,7 +239,7 @@ struct value *parts_sources(struct store *s, int64_t job, size_t *unknown)
 	return value_ref(found);
 }
 
-/* A part that an older version stored says nothing of its warnings and samples. */
+/* A part stored by an older version has no warnings and times of samples: adds them. */
 static int complete_old(struct store *s, const struct part_join *j)
 {
 	struct value *part = j->parts->list.items[0], *runs, *run;
@@ -252,41 +266,28 @@ static int complete_old(struct store *s, const struct part_join *j)
 
 /* ---- taking it over ------------------------------------------------------------------------- */
 
-/* Samples belong to the new job from here on, and count in its size; so do hosts that had samples
- * only. */
+/* Moves samples to the new job, with their size. */
 static int take_samples(struct ingest *in, int64_t job)
 {
-	static const char *const moves[] = {
-		"UPDATE sample_metric SET job = $1 WHERE job = $2",
-		"UPDATE sample_entity SET job = $1 WHERE job = $2",
-		"UPDATE sample_series SET job = $1 WHERE job = $2",
-		"UPDATE sample_tick SET job = $1 WHERE job = $2",
-		"UPDATE sample_chunk SET job = $1 WHERE job = $2",
-		"UPDATE sample_absence SET job = $1 WHERE job = $2",
-	};
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		in->store, "SELECT j.bytes - coalesce((SELECT sum(length(s.bytes)) FROM string s "
-			   "WHERE s.id BETWEEN $2 AND $3), 0) FROM job j WHERE j.no = $1");
-	int r = 0;
+	int64_t bytes = 0;
+	int r = store_number_of(
+		in->store,
+		"SELECT j.bytes - coalesce((SELECT sum(length(s.bytes)) FROM string s "
+		"WHERE s.id BETWEEN $2 AND $3), 0) FROM job j WHERE j.no = $1",
+		&bytes, db_int(job), db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	stmt_int(st, 2, store_key(job, 0));
-	stmt_int(st, 3, store_key(job, UINT32_MAX));
-	if ((r = stmt_step(st)) == 1 && stmt_get_int(st, 0) > 0)
-		in->bytes += (uint64_t)stmt_get_int(st, 0);
-	stmt_reset(st);
-	for (size_t i = 0; i < ARRAY_SIZE(moves) && r >= 0; i++) {
-		_cleanup_stmt_ struct stmt *move = stmt_prepare(in->store, moves[i]);
+	if (r == -ENODATA)
+		r = 0;
+	if (bytes > 0)
+		in->bytes += (uint64_t)bytes;
+	for (const struct store_table *t = store_tables; t->name && r == 0; t++) {
+		_cleanup_free_ char *sql =
+			xasprintf("UPDATE %s SET job = $1 WHERE job = $2", t->name);
 
-		if (!move)
-			return -EIO;
-		stmt_int(move, 1, in->job);
-		stmt_int(move, 2, job);
-		r = stmt_run(move);
+		if (t->job && str_prefix(t->name, "sample_"))
+			r = store_run(in->store, sql, db_int(in->job), db_int(job));
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static int take_hosts(struct ingest *in, int64_t job)
@@ -302,11 +303,10 @@ static int take_hosts(struct ingest *in, int64_t job)
 	return r;
 }
 
-/* ---- a part that is replaced ------------------------------------------------------------------
- */
+/* ---- replacing a part ---------------------------------------------------------------- */
 
-/* A file with more records now is read once more, and with it the others of its part that the input
- * has: what one of them tells of a process may be known better by another. */
+/* If a file has more records now, all files of its part are read again: records of a process may be
+ * in several of them. */
 static void find_again(struct part_join *j, const struct part_coming *c)
 {
 	bool grown = false;
@@ -324,12 +324,11 @@ static void find_again(struct part_join *j, const struct part_coming *c)
 		inventory_release(&j->again);
 }
 
-/* What a part noted of its files is told anew by those that are read once more; of samples it is
- * not. Is nothing left of it? */
+/* Removes what a part noted of files that are read again. True: nothing is left of it. */
 static bool strip_part(struct value *part, struct inventory *again)
 {
-	static const char *const told[] = {"hardware", "sources",  "books",  "memory",
-					   "commands", "warnings", "records"};
+	static const char *const noted[] = {"hardware", "sources",  "books",  "memory",
+					    "commands", "warnings", "records"};
 	_cleanup_inventory_ struct inventory own = {0}, left = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	const char *files = value_get_str(part, "files");
@@ -347,10 +346,10 @@ static bool strip_part(struct value *part, struct inventory *again)
 	}
 	if (!gone)
 		return false;
-	/* a sum of which a part is told anew cannot be split */
+	/* a sum cannot be split */
 	value_set(part, "books", value_new(VALUE_DICT));
-	for (size_t i = 0; !kept && i < ARRAY_SIZE(told); i++)
-		(void)value_unset(part, told[i]);
+	for (size_t i = 0; !kept && i < ARRAY_SIZE(noted); i++)
+		(void)value_unset(part, noted[i]);
 	inventory_text(&left, &text);
 	value_set(part, "files", value_strn(text.buf, text.len));
 	return !left.count;
@@ -364,7 +363,7 @@ static void replace_parts(struct part_join *j, const struct part_coming *c)
 	for (size_t i = 0; i < j->parts->list.count; i++) {
 		struct value *part = j->parts->list.items[i];
 
-		if (!same_part(part, c->meta) || !strip_part(part, &j->again))
+		if (!is_part(part, c) || !strip_part(part, &j->again))
 			value_append(parts, value_ref(part));
 	}
 	value_free(j->parts);
@@ -384,7 +383,7 @@ static int take_over(struct part_join *j, struct ingest *in, const struct part_c
 	return r < 0 ? r : part_rows_open(&j->rows, in, j->job, &j->again);
 }
 
-/* Which of the ways it is, for a part of a job of ours. */
+/* As parts_join(), for a part of a job of ours. */
 static int decide(struct part_join *j, struct store *s, const struct part_coming *c, bool *proved,
 		  struct strbuf *why)
 {
@@ -398,7 +397,7 @@ static int decide(struct part_join *j, struct store *s, const struct part_coming
 	else if (t.unknown)
 		r = compare_unknown(&t, parts, c, why);
 	else
-		r = compare(&t, parts, c, has_fed_curves(s, j->job), why);
+		r = compare(&t, parts, c, has_streamed_series(s, j->job), why);
 	*proved = r == -EEXIST && !t.unknown;
 	if (t.any && r == 0)
 		j->had = t.had;

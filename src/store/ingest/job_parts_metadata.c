@@ -3,11 +3,11 @@
 
 #include "store/ingest/job_parts.h"
 
-/* What of a part does not speak of the job, or is summed up from all of them. */
+/* Keys that are about a part only, or are computed from all parts. */
 static const char *const own_keys[] = {"hardware", "sources", "books",    "memory",
 				       "commands", "records", "warnings", "sampled",
 				       "source",   "parts",   "files"};
-/* What is the job's own, once: that of the part which began first. */
+/* Keys of the job, taken from its first part. */
 static const char *const first_keys[] = {"environment", "environment_changes"};
 
 static bool is_among(const char *key, const char *const *keys, size_t n)
@@ -33,13 +33,6 @@ bool part_is_native(const struct value *meta)
 	return value_get(meta, "plimsoll_job") != NULL && value_get(meta, "start_us") != NULL;
 }
 
-static int64_t number_of(const struct value *meta, const char *key)
-{
-	const struct value *v = value_get(meta, key);
-
-	return v && v->kind == VALUE_INT ? v->integer : 0;
-}
-
 static int compare_text(const struct value *a, const struct value *b, const char *key)
 {
 	const char *x = value_get_str(a, key), *y = value_get_str(b, key);
@@ -50,7 +43,7 @@ static int compare_text(const struct value *a, const struct value *b, const char
 static int compare_parts(const void *a, const void *b)
 {
 	const struct value *x = *(struct value *const *)a, *y = *(struct value *const *)b;
-	int64_t began = number_of(x, "start_us"), other = number_of(y, "start_us");
+	int64_t began = value_get_int(x, "start_us"), other = value_get_int(y, "start_us");
 
 	if (began != other)
 		return began < other ? -1 : 1;
@@ -84,7 +77,7 @@ struct value *parts_of(const struct value *meta)
 	return parts;
 }
 
-/* Hosts, tags and annotations of all parts; the first that has a key decides. */
+/* Adds hosts, tags or annotations; the first part with a key decides. */
 static void add_pairs(struct value *meta, const char *key, const struct value *from)
 {
 	struct value *all = value_get(meta, key);
@@ -121,13 +114,13 @@ static void add_part(struct value *meta, const struct value *part, bool first)
 	}
 }
 
-/* The job ends with its last part; the first part that failed decides how. */
+/* The job ends with its last part; its exit status is that of the first part that failed. */
 static void add_end(struct value *meta, const struct value *part)
 {
 	const struct value *code = value_get(meta, "exitcode");
 	struct value *own = value_get(part, "exitcode");
 
-	if (number_of(part, "stop_us") > number_of(meta, "stop_us")) {
+	if (value_get_int(part, "stop_us") > value_get_int(meta, "stop_us")) {
 		struct value *text = value_get(part, "stop");
 
 		value_set(meta, "stop_us", value_ref(value_get(part, "stop_us")));

@@ -1,4 +1,4 @@
-/* The processes of a job that is in the store, once more on their way into it; see job_parts.h. */
+/* Copying the processes of a stored job to its successor; see job_parts.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct part_rows {
 	int64_t job;
 	struct inventory *without;
 	struct stmt *processes, *threads, *events;
-	bool has_process, has_thread, has_event; /* the statement stands at a row */
+	bool has_process, has_thread, has_event; /* the statement is at a row */
 	struct row process, thread;
 };
 
@@ -32,12 +32,8 @@ static struct stmt *select_rows(struct store *s, const char *front, const enum m
 	for (size_t i = 0; i < n; i++)
 		strbuf_addf(&sql, ", %s.%s", table, metric_by_id(ids[i])->name);
 	strbuf_addf(&sql, " FROM %s", rest);
-	struct stmt *st = stmt_prepare(s, sql.buf);
-	if (st) {
-		stmt_int(st, 1, store_key(job, 0));
-		stmt_int(st, 2, store_key(job, UINT32_MAX));
-	}
-	return st;
+	return store_query(s, sql.buf, db_int(store_key(job, 0)),
+			   db_int(store_key(job, UINT32_MAX)));
 }
 
 static int next(struct stmt *st, bool *has)
@@ -88,7 +84,7 @@ static int next_process(struct part_rows *p)
 	return 0;
 }
 
-/* The events of one thread, or of the process (0), in the form that records have. */
+/* The events of one thread, or of the process (0), in the format of records. */
 static int take_events(struct part_rows *p, int64_t process, int64_t thread, struct row *row)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, values = STRBUF_INIT;
@@ -118,7 +114,7 @@ static int take_events(struct part_rows *p, int64_t process, int64_t thread, str
 	return r;
 }
 
-static int feed_threads(struct part_rows *p, int64_t id, uint64_t *rssmax)
+static int copy_threads(struct part_rows *p, int64_t id, uint64_t *rssmax)
 {
 	int r = 0;
 
@@ -158,20 +154,16 @@ static int pass_process(struct part_rows *p)
 	return r < 0 ? r : next_process(p);
 }
 
-static int feed_process(struct part_rows *p)
+static int copy_process(struct part_rows *p)
 {
-	int64_t id = stmt_get_int(p->processes, P_ID), bits = stmt_get_int(p->processes, P_STATE);
-	const struct ingest_state state = {.ended = bits & 15,
-					   .source = bits >> 4 & 15,
-					   .forked = bits >> 8 & 1,
-					   .silenced = bits >> 9 & 1,
-					   .file = (uint32_t)(bits >> INGEST_FILE_SHIFT),
-					   .masked = true};
+	int64_t id = stmt_get_int(p->processes, P_ID);
+	struct ingest_state state = ingest_state_unpack(stmt_get_int(p->processes, P_STATE));
 	uint64_t rssmax = 0;
 
+	state.masked = true;
 	if (is_left_out(p, state.file))
 		return pass_process(p);
-	int r = feed_threads(p, id, &rssmax);
+	int r = copy_threads(p, id, &rssmax);
 	if (r == 0)
 		r = take_events(p, id, 0, &p->process);
 	if (r == 0)
@@ -204,7 +196,7 @@ int part_rows_open(struct part_rows **ret, struct ingest *in, int64_t job,
 		s, "t.process, t.n, t.start, t.duration", ingest_thread_metrics,
 		ingest_thread_metric_count, "t",
 		"thread t WHERE t.process BETWEEN $1 AND $2 ORDER BY t.process, t.n", job);
-	/* those of the process follow those of its threads */
+	/* events of the process after those of its threads */
 	p->events = select_rows(
 		s, "v.process, v.thread, n.bytes, v.value, v.permille", NULL, 0, "v",
 		"event v JOIN string n ON n.id = (v.process >> 32) * 4294967296 + v.name "
@@ -236,8 +228,8 @@ static const char *host_of(const struct row *row)
 	return row_has(row, METRIC_HOSTNAME) ? row->text[METRIC_HOSTNAME].buf : "";
 }
 
-/* The order of a job that came in one piece, and of two that began in the same microsecond one that
- * does not depend on which part came first. */
+/* The order of a job that was stored at once; for equal starts it does not depend on the order of
+ * parts. */
 static bool is_before(const struct row *a, const struct row *b)
 {
 	uint64_t x = row_get(a, METRIC_START, 0), y = row_get(b, METRIC_START, 0);
@@ -253,6 +245,6 @@ int part_rows_feed(struct part_rows *p, const struct row *before)
 	int r = 0;
 
 	while (p && r == 0 && p->has_process && (!before || is_before(&p->process, before)))
-		r = feed_process(p);
+		r = copy_process(p);
 	return r;
 }

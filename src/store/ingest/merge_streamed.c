@@ -1,15 +1,13 @@
-/* Jobs that were fed and are submitted; see merge_streamed.h. */
+/* Merging streamed and submitted jobs; see merge_streamed.h. */
 #include "store/ingest/merge_streamed.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "store/identity.h"
 #include "store/job_admin.h"
-#include "tables/hdf5/hdf5_file.h"
 
-/* All that a statement names: rows of a job's number, its user, and that of the one that is
- * submitted. */
+/* Renames the jobs of a statement, whose columns are number, user, and user of the submitted job.
+ */
 static int64_t set_aside_found(struct store *s, struct stmt *found, const char *table)
 {
 	_cleanup_free_ char *sql = xasprintf("UPDATE %s SET jobid = jobid || '" STORE_ASIDE
@@ -33,8 +31,7 @@ static int64_t set_aside_found(struct store *s, struct stmt *found, const char *
 	if (count && !st)
 		return r < 0 ? r : -EIO;
 	for (size_t i = 0; i < count && r == 0; i++) {
-		stmt_int(st, 1, list[i]);
-		r = stmt_run(st);
+		r = stmt_run_with(st, db_int(list[i]));
 		done += r == 0 ? st->store->engine->changes(st) : 0;
 	}
 	return r < 0 ? r : done;
@@ -43,21 +40,18 @@ static int64_t set_aside_found(struct store *s, struct stmt *found, const char *
 int64_t store_set_aside(struct store *s, const char *jobid, const char *user, int64_t start_us,
 			int64_t end_us)
 {
-	/* publishing does it: only then does it hold the lock */
+	/* publishing does it, because only then it holds the lock */
 	if (s->staged)
 		return 0;
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT no, username, CAST($4 AS TEXT) FROM job WHERE jobid = $1 "
-				"AND format = '" STORE_FED
-				"' AND start_us <= $2 AND end_us >= $3 AND " STORE_USERS_AGREE(
-					"username", "CAST($4 AS TEXT)"));
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, jobid);
-	stmt_str(st, 4, user);
-	stmt_int(st, 2, end_us ? end_us + JOB_GAP_US : INT64_MAX);
-	stmt_int(st, 3, start_us ? start_us - JOB_GAP_US : INT64_MIN);
-	return set_aside_found(s, st, "job");
+		store_query(s,
+			    "SELECT no, username, CAST($4 AS TEXT) FROM job WHERE jobid = $1 "
+			    "AND format = '" STORE_FED
+			    "' AND start_us <= $2 AND end_us >= $3 AND " STORE_USERS_AGREE(
+				    "username", "CAST($4 AS TEXT)"),
+			    db_str(jobid), db_int(end_us ? end_us + JOB_GAP_US : INT64_MAX),
+			    db_int(start_us ? start_us - JOB_GAP_US : INT64_MIN), db_str(user));
+	return st ? set_aside_found(s, st, "job") : -EIO;
 }
 
 int store_set_aside_staged(struct store *s)
@@ -73,25 +67,24 @@ int store_set_aside_staged(struct store *s)
 	return r < 0 ? (int)r : 0;
 }
 
-/* ---- what is there twice ----------------------------------------------------------------------
- */
+/* ---- comparing -------------------------------------------------------------------- */
 
 #define SECOND_US 1000000 /* fixed rows of HDF5 files have whole seconds */
-#define CURVES                                                                              \
+#define SERIES_OF                                                                           \
 	"(SELECT m.name AS metric, e.host AS host, e.kind AS kind, e.name AS entity, "      \
 	"sum(s.count) AS readings, min(s.first_us) AS first_us, max(s.last_us) AS last_us " \
 	"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "    \
 	"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job "
 #define GROUPED " GROUP BY m.name, e.host, e.kind, e.name)"
 
-/* By hosts: in such files a job has the curves of its nodes, too, and copies of its own under
- * the names of fixed rows, which were not fed to it. */
+/* By host: in HDF5 files a job also has the series of its nodes, and copies of its own under the
+ * names of fixed rows, which were not streamed. */
 static const char compare_sql[] =
 	"SELECT count(*), coalesce(sum(CASE WHEN known > 0 THEN 1 ELSE 0 END), 0), "
 	"coalesce(sum(CASE WHEN known > 0 AND whole = known THEN 1 ELSE 0 END), 0) FROM (SELECT "
 	"n.host AS host, count(f.readings) AS known, sum(CASE WHEN f.readings >= n.readings AND "
 	"f.first_us <= n.first_us + $5 AND f.last_us >= n.last_us - $5 THEN 1 ELSE 0 END) AS whole "
-	"FROM " CURVES "= $1" GROUPED " n LEFT JOIN " CURVES
+	"FROM " SERIES_OF "= $1" GROUPED " n LEFT JOIN " SERIES_OF
 	"IN (SELECT no FROM job WHERE jobid = $2 AND format = '" STORE_FED
 	"' AND start_us <= $3 AND end_us >= $4)" GROUPED
 	" f ON f.metric = n.metric AND f.host = n.host AND f.kind = n.kind AND f.entity = n.entity "
@@ -100,16 +93,10 @@ static const char compare_sql[] =
 int store_compare_fed(struct store *s, int64_t job, const char *jobid, int64_t start_us,
 		      int64_t end_us)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, compare_sql);
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	stmt_str(st, 2, jobid);
-	stmt_int(st, 3, end_us + JOB_GAP_US);
-	stmt_int(st, 4, start_us - JOB_GAP_US);
-	stmt_int(st, 5, SECOND_US);
-	int r = stmt_step(st);
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s, compare_sql, db_int(job), db_str(jobid), db_int(end_us + JOB_GAP_US),
+			    db_int(start_us - JOB_GAP_US), db_int(SECOND_US));
+	int r = st ? stmt_step(st) : -EIO;
 	if (r != 1)
 		return r < 0 ? r : -EIO;
 	int64_t hosts = stmt_get_int(st, 0), known = stmt_get_int(st, 1),
@@ -117,22 +104,10 @@ int store_compare_fed(struct store *s, int64_t job, const char *jobid, int64_t s
 	return !known ? 0 : whole == hosts ? -EEXIST : -ENOTUNIQ;
 }
 
-/* ---- moving -----------------------------------------------------------------------------------
- */
+/* ---- moving --------------------------------------------------------------------------------- */
 
-static int64_t last_number(struct store *s, const char *sql, int64_t job)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	int r = stmt_step(st);
-	return r == 1 ? stmt_get_int(st, 0) : r < 0 ? r : -EIO;
-}
-
-/* Every statement has the job that takes as $1, the one that gives as $2, and what is added to
- * numbers of metrics, entities and ticks behind them, as far as it has use for them. */
+/* In each statement $1 is the target job and $2 the source; $3 and so on are offsets of the numbers
+ * of metrics, entities and ticks. */
 static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t add[3])
 {
 	static const struct {
@@ -157,18 +132,22 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 		{"INSERT INTO job_sum (job, metric, sum, max) SELECT CAST($1 AS BIGINT), metric, sum, max FROM "
 		 "job_sum WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
-		/* what people noted while it was fed */
+		/* tags and annotations from before */
 		{"INSERT INTO job_tag (job, key, value) SELECT CAST($1 AS BIGINT), key, value FROM "
 		 "job_tag WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
 		{"INSERT INTO job_annotation (job, key, value) SELECT CAST($1 AS BIGINT), key, value "
 		 "FROM job_annotation WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
-		/* readings alone know nothing of processes: it stays the job that was fed */
+		/* a job from samples alone knows no processes: keeps what was streamed */
 		{"UPDATE job SET (format, source, username, cpu_us, num_procs, processes, num_threads) = "
 		 "(SELECT o.format, o.source, coalesce(o.username, job.username), CASE WHEN o.cpu_us > 0 "
 		 "THEN o.cpu_us ELSE job.cpu_us END, o.num_procs, o.processes, o.num_threads FROM job o "
-		 "WHERE o.no = $2) WHERE no = $1 AND format = '" HDF5_JOBS_FORMAT "'",
+		 "WHERE o.no = $2) WHERE no = $1 AND format IN ('hdf5'"
+#define ROW_LAYOUT(symbol) ", '" #symbol "'"
+#include "samples/row_layouts.def"
+#undef ROW_LAYOUT
+		 ")",
 		 {0}},
 		{"UPDATE job SET bytes = bytes + coalesce((SELECT o.bytes FROM job o WHERE o.no = $2), "
 		 "0) WHERE no = $1",
@@ -177,12 +156,11 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(moves) && r == 0; i++) {
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, moves[i].sql);
+		_cleanup_stmt_ struct stmt *st =
+			store_query(s, moves[i].sql, db_int(to), db_int(from));
 
 		if (!st)
 			return -EIO;
-		stmt_int(st, 1, to);
-		stmt_int(st, 2, from);
 		for (int k = 0; k < 3 && moves[i].places[k]; k++)
 			stmt_int(st, 3 + k, add[moves[i].places[k] - 1]);
 		r = stmt_run(st);
@@ -190,20 +168,17 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 	return r == 0 ? store_delete_job(s, from) : r;
 }
 
-/* The one that gives is locked first: whoever feeds it waits, and then finds it gone. */
+/* The source is locked first: a collector that streams to it waits, and then finds it gone. */
 int store_lock_job(struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "UPDATE job SET ingested_us = ingested_us WHERE no = $1");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "UPDATE job SET ingested_us = ingested_us WHERE no = $1", db_int(job));
+	int r = st ? stmt_run(st) : -EIO;
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	int r = stmt_run(st);
 	return r < 0 ? r : st->store->engine->changes(st) == 1 ? 0 : -ESTALE;
 }
 
-static int adopt_one(struct store *s, int64_t to, int64_t from)
+static int merge_one(struct store *s, int64_t to, int64_t from)
 {
 	static const char *const last[3] = {
 		"SELECT coalesce(max(n), 0) FROM sample_metric WHERE job = $1",
@@ -216,20 +191,12 @@ static int adopt_one(struct store *s, int64_t to, int64_t from)
 		r = store_lock_job(s, from);
 	if (r == 0)
 		r = store_lock_job(s, to);
-	for (size_t i = 0; i < 3 && r == 0; i++) {
-		add[i] = last_number(s, last[i], to);
-		r = add[i] < 0 ? (int)add[i] : 0;
-	}
-	if (r == 0)
-		r = move_rows(s, to, from, add);
-	if (r == 0)
-		r = store_commit(s);
-	if (r < 0)
-		store_rollback(s);
-	return r;
+	for (size_t i = 0; i < 3 && r == 0; i++)
+		r = store_number_of(s, last[i], &add[i], db_int(to));
+	return store_end(s, r < 0 ? r : move_rows(s, to, from, add));
 }
 
-/* Which gives to which, each once: to the one whose time is nearest. */
+/* Pairs of target and source, with the target nearest in time. */
 static int find_pairs(struct store *s, int64_t pairs[][2], int max)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
@@ -271,8 +238,8 @@ int store_merge_streamed(struct store *s)
 	int count = find_pairs(s, pairs, ARRAY_SIZE(pairs)), r = 0;
 
 	for (int i = 0; i < count && r == 0; i++) {
-		r = adopt_one(s, pairs[i][0], pairs[i][1]);
-		/* somebody else was faster */
+		r = merge_one(s, pairs[i][0], pairs[i][1]);
+		/* another process was faster */
 		if (r == -ESTALE)
 			r = 0;
 	}

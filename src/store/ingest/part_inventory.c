@@ -29,7 +29,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The longest of an id first. */
+/* Of the same id the longest first. */
 static int compare_files(const void *a, const void *b)
 {
 	const struct inventory_file *x = a, *y = b;
@@ -60,8 +60,7 @@ const struct inventory_file *inventory_find(struct inventory *inv, char kind, ui
 	return inv->count ? bsearch(&key, inv->files, inv->count, sizeof(key), compare_ids) : NULL;
 }
 
-/* ---- as text ---------------------------------------------------------------------------------
- */
+/* ---- as text -------------------------------------------------------------------------------- */
 
 void inventory_text(struct inventory *inv, struct strbuf *out)
 {
@@ -76,7 +75,7 @@ void inventory_text(struct inventory *inv, struct strbuf *out)
 	}
 }
 
-/* The number up to a mark, or as the last one up to a blank or the end; and behind it. */
+/* Parses a number up to one of the marks, or the end if a blank is a mark. */
 static bool take_number(const char **text, int base, const char *marks, uint64_t *ret)
 {
 	char *end;
@@ -105,8 +104,7 @@ bool inventory_parse(struct inventory *inv, const char *text)
 	return true;
 }
 
-/* ---- what is new -----------------------------------------------------------------------------
- */
+/* ---- what is new ---------------------------------------------------------------------------- */
 
 static unsigned compare_file(const struct inventory_file *now, const struct inventory_file *before)
 {

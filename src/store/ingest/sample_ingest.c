@@ -1,11 +1,8 @@
-/* Sample files on their way into a store; see sample_ingest.h. */
+/* Storing sample files; see sample_ingest.h. */
 #include "store/ingest/sample_ingest_write.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "core/system/procparse.h"
 #include "core/text/text.h"
@@ -15,9 +12,15 @@ static void left_out(struct sample_ingest *c, const char *what)
 {
 	if (!c->full)
 		ingest_warn(c->in,
-			    "more %s in the samples than can be stored; the rest is left out",
+			    "the samples have more %s than can be stored; the rest is left out",
 			    what);
 	c->full = true;
+}
+
+static void note(struct sample_ingest *c, int r)
+{
+	if (r < 0 && !c->error)
+		c->error = r;
 }
 
 /* ---- metrics and entities of the job -------------------------------------------------------- */
@@ -28,7 +31,7 @@ static bool same_metric(const struct sample_metric *a, const struct sample_metri
 	       a->agg == b->agg && a->scale == b->scale;
 }
 
-/* The number of "source.metric", 0 when there are too many. */
+/* The number of "source.metric"; 0: too many. */
 static uint32_t metric_number(struct sample_ingest *c, const char *source,
 			      const struct sample_metric *m)
 {
@@ -40,7 +43,7 @@ static uint32_t metric_number(struct sample_ingest *c, const char *source,
 	for (size_t i = 0; i < c->metric_count; i++)
 		if (same_metric(&c->known_metrics[i].m, &full))
 			return c->known_metrics[i].number;
-	if (c->metric_count == CURVE_METRICS_MAX) {
+	if (c->metric_count == INGEST_METRICS_MAX) {
 		left_out(c, "metrics");
 		return 0;
 	}
@@ -50,13 +53,11 @@ static uint32_t metric_number(struct sample_ingest *c, const char *source,
 	known->m.name = xstrdup(name);
 	known->m.scale = full.scale;
 	known->m.help = m->help ? xstrdup(m->help) : NULL;
-	int r = sample_ingest_write_metric(c, known);
-	if (r < 0)
-		c->error = r;
+	note(c, sample_rows_metric(&c->rows, c->in->job, known->number, &known->m));
 	return known->number;
 }
 
-/* The place of an entity by its number and what is known of it. */
+/* The entry of a live entity. */
 static struct ingest_entity *entity_of(struct sample_ingest *c, const struct known *k)
 {
 	const struct entity e = {.kind = k->kind, .name = k->name};
@@ -64,37 +65,9 @@ static struct ingest_entity *entity_of(struct sample_ingest *c, const struct kno
 	return sample_ingest_entity(c, &e);
 }
 
-/* Facts of several sources about one entity: the lines of both, those of the newer one first. */
-static void merge_facts(struct known *k, const struct entity *e)
-{
-	struct strbuf out = STRBUF_INIT;
-
-	if (!e->facts)
-		return;
-	strbuf_addstr(&out, e->facts);
-	for (const char *p = k->facts; p && *p;) {
-		size_t key = strcspn(p, "="), line = strcspn(p, "\n") + 1;
-		_cleanup_free_ char *name = xstrndup(p, key);
-		const char *value;
-		size_t size;
-
-		if (!entity_fact(e, name, &value, &size))
-			strbuf_add(&out, p, line);
-		p += line;
-	}
-	free(k->facts);
-	k->facts = strbuf_take(&out);
-}
-
 /* ---- entities that are alive ---------------------------------------------------------------- */
 
-static void note(struct sample_ingest *c, int r)
-{
-	if (r < 0 && !c->error)
-		c->error = r;
-}
-
-/* The last source that had it has it no more. */
+/* The last source that had it no longer has it. */
 static void forget_known(struct sample_ingest *c, struct ingest_entity *e)
 {
 	struct known *k = e->known;
@@ -105,12 +78,12 @@ static void forget_known(struct sample_ingest *c, struct ingest_entity *e)
 	}
 	e->known = NULL;
 	free(k->name);
-	free(k->facts);
+	free(k->metadata);
 	free(k);
 }
 
-/* The entity at a place of a source has no more values: its series are complete for now. */
-static void end_life(struct sample_ingest *c, struct ingest_source *s, struct live *live)
+/* The entity gets no more values from a source: writes its series. */
+static void end_entity(struct sample_ingest *c, struct ingest_source *s, struct live *live)
 {
 	struct known *k = live->known;
 	size_t number = (size_t)(s - c->sources);
@@ -118,14 +91,14 @@ static void end_life(struct sample_ingest *c, struct ingest_source *s, struct li
 	if (!k)
 		return;
 	struct ingest_entity *e = entity_of(c, k);
-	for (size_t m = 0; live->curves && m < s->metric_count; m++) {
-		struct curve *v = live->curves[m];
+	for (size_t m = 0; live->series && m < s->metric_count; m++) {
+		struct live_series *v = live->series[m];
 
 		if (!v)
 			continue;
-		if (!c->error && v->count)
+		if (!c->error && v->sums.count)
 			note(c, sample_ingest_write_chunk(c, s, s->metrics[m], k->number, v));
-		if (!c->error && v->count)
+		if (!c->error && v->sums.count)
 			note(c, sample_ingest_write_series(c, s->metrics[m], k->number, live->again,
 							   s->kinds[m] == KIND_COUNTER, v));
 		e->written = true;
@@ -133,16 +106,27 @@ static void end_life(struct sample_ingest *c, struct ingest_source *s, struct li
 		free(v);
 		c->alive--;
 	}
-	free(live->curves);
+	free(live->series);
 	*live = (struct live){0};
 	k->sources[number / 64] &= ~((uint64_t)1 << (number % 64));
 	if (--k->refs == 0)
 		forget_known(c, e);
 }
 
-/* An entity is told: another one at its place has ended, and of itself there may be new facts. */
-static void tell_entity(struct sample_ingest *c, struct ingest_source *s, uint32_t place,
-			const struct entity *told)
+static void merge_metadata(struct known *k, const struct entity *e)
+{
+	bool changed;
+
+	if (!e->metadata)
+		return;
+	char *merged = entity_merge_metadata(k->metadata, e, &changed);
+	free(k->metadata);
+	k->metadata = merged;
+}
+
+/* An entity at an index of a source: ends another one there, or takes new metadata of the same. */
+static void take_entity(struct sample_ingest *c, struct ingest_source *s, uint32_t place,
+			const struct entity *entity)
 {
 	size_t number = (size_t)(s - c->sources);
 
@@ -156,30 +140,30 @@ static void tell_entity(struct sample_ingest *c, struct ingest_source *s, uint32
 		s->live_count = n;
 	}
 	struct live *live = &s->lives[place];
-	if (live->known && live->known->kind == told->kind &&
-	    !strcmp(live->known->name, told->name)) {
-		merge_facts(live->known, told);
+	if (live->known && live->known->kind == entity->kind &&
+	    !strcmp(live->known->name, entity->name)) {
+		merge_metadata(live->known, entity);
 		return;
 	}
-	end_life(c, s, live);
-	struct ingest_entity *e = sample_ingest_entity(c, told);
+	end_entity(c, s, live);
+	struct ingest_entity *e = sample_ingest_entity(c, entity);
 	if (!e) {
 		left_out(c, "entities");
 		return;
 	}
 	struct known *k = e->known;
-	/* the same one at two places: the first stays */
+	/* the same entity at two indices: keeps the first */
 	if (k && k->sources[number / 64] >> (number % 64) & 1)
 		return;
 	if (!k) {
 		k = e->known = xcalloc(1, sizeof(*k));
 		k->number = e->number;
 		k->by = e->by;
-		k->kind = told->kind;
-		k->name = xstrdup(told->name);
+		k->kind = entity->kind;
+		k->name = xstrdup(entity->name);
 		k->in_store = e->stored;
 	}
-	merge_facts(k, told);
+	merge_metadata(k, entity);
 	k->refs++;
 	k->sources[number / 64] |= (uint64_t)1 << (number % 64);
 	*live = (struct live){
@@ -188,7 +172,7 @@ static void tell_entity(struct sample_ingest *c, struct ingest_source *s, uint32
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static void put_code(struct sample_ingest *c, struct curve *v, uint64_t code)
+static void put_code(struct sample_ingest *c, struct live_series *v, uint64_t code)
 {
 	if (v->size + PL_VARINT_MAX > v->cap) {
 		v->cap = (uint16_t)(v->cap ? v->cap * 2 : 32);
@@ -199,8 +183,8 @@ static void put_code(struct sample_ingest *c, struct curve *v, uint64_t code)
 	v->size = (uint16_t)(end - v->buf);
 }
 
-/* What a process counts began at 0 with it: it was that when its source was read before, where the
- * process is younger. Its begin is known by the tick. */
+/* Counters of a process start at 0 with it: so its value was 0 at the previous reading, if the
+ * process is younger than that. Its start is known to a clock tick. */
 static bool counts_from_zero(const struct ingest_source *s, const struct live *live, size_t m)
 {
 	return s->kinds[m] == KIND_COUNTER && live->began_us != INT64_MIN && !live->again &&
@@ -208,27 +192,7 @@ static bool counts_from_zero(const struct ingest_source *s, const struct live *l
 	       live->began_us >= s->before_us - PL_TICK_US;
 }
 
-static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value, int64_t over_us,
-			   int64_t time_us)
-{
-	if (!v->count) {
-		v->minimum = v->maximum = value;
-		v->first_us = v->last_us = time_us;
-		v->begin_us = kind == KIND_MEAN || v->goes_on ? time_us - over_us : time_us;
-	}
-	if ((v->count || v->goes_on) && value > v->counted) {
-		v->increase += (double)value - (double)v->counted;
-	}
-	v->counted = value;
-	v->minimum = value < v->minimum ? value : v->minimum;
-	v->maximum = value > v->maximum ? value : v->maximum;
-	v->first_us = time_us < v->first_us ? time_us : v->first_us;
-	v->last_us = time_us > v->last_us ? time_us : v->last_us;
-	v->count++;
-	time_mean_add(&v->mean, kind, over_us, time_us, (double)value);
-}
-
-/* How long before this reading its source was read; 0: not known. */
+/* Time since the previous reading of the source; 0: unknown. */
 static int64_t since_before(const struct ingest_source *s)
 {
 	int64_t over;
@@ -238,17 +202,17 @@ static int64_t since_before(const struct ingest_source *s)
 		       : 0;
 }
 
-/* Adds the value of tick i of the block; a chunk ends where its numbers would not fit. */
+/* Adds a value of the last tick of the block; begins a new chunk if it does not fit. */
 static int add_value(struct sample_ingest *c, const struct ingest_source *s,
 		     const struct live *live, size_t m, int64_t value)
 {
-	struct curve *v = live->curves[m];
+	struct live_series *v = live->series[m];
 	size_t i = s->ticks.n - 1;
 	int64_t difference = 0, span;
 	int r = 0;
 
 	if (v->n &&
-	    (i - v->skip - v->n > CURVE_GAP_MAX || i < (size_t)v->skip + v->n ||
+	    (i - v->skip - v->n > SAMPLE_GAP_MAX || i < (size_t)v->skip + v->n ||
 	     __builtin_sub_overflow(value, v->base, &span) || span == INT64_MIN ||
 	     __builtin_sub_overflow(value, v->last, &difference) || difference == INT64_MIN))
 		r = sample_ingest_write_chunk(c, s, s->metrics[m], live->known->number, v);
@@ -263,28 +227,28 @@ static int add_value(struct sample_ingest *c, const struct ingest_source *s,
 		put_code(c, v, ((uint64_t)difference << 1 ^ (difference < 0 ? UINT64_MAX : 0)) + 1);
 	}
 	v->n++;
-	bool first = !v->count;
-	add_statistics(v, s->kinds[m], value, since_before(s), s->ticks.v[i]);
+	bool first = !v->sums.count;
+	series_sums_add(&v->sums, s->kinds[m], value, since_before(s), s->ticks.v[i]);
 	if (first && counts_from_zero(s, live, m)) {
-		v->begin_us = s->before_us;
-		v->increase = value > 0 ? (double)value : 0;
+		v->sums.begin_us = s->before_us;
+		v->sums.increase = value > 0 ? (double)value : 0;
 	}
 	v->last = value;
 	return r;
 }
 
-struct curve *sample_ingest_of(struct sample_ingest *c, const struct ingest_source *s,
-			       struct live *live, size_t m)
+struct live_series *sample_ingest_series(struct sample_ingest *c, const struct ingest_source *s,
+					 struct live *live, size_t m)
 {
-	if (!live->curves)
-		live->curves = xcalloc(s->metric_count, sizeof(*live->curves));
-	if (!live->curves[m] && c->alive >= CURVE_SERIES_MAX) {
+	if (!live->series)
+		live->series = xcalloc(s->metric_count, sizeof(*live->series));
+	if (!live->series[m] && c->alive >= INGEST_SERIES_MAX) {
 		left_out(c, "series");
-	} else if (!live->curves[m]) {
-		live->curves[m] = xcalloc(1, sizeof(struct curve));
+	} else if (!live->series[m]) {
+		live->series[m] = xcalloc(1, sizeof(struct live_series));
 		c->alive++;
 	}
-	return live->curves[m];
+	return live->series[m];
 }
 
 static int add_row(struct sample_ingest *c, const struct ingest_source *s, struct live *live,
@@ -293,18 +257,18 @@ static int add_row(struct sample_ingest *c, const struct ingest_source *s, struc
 	int r = 0;
 
 	for (size_t m = 0; m < s->metric_count && r == 0; m++)
-		if (present >> m & 1 && s->metrics[m] && sample_ingest_of(c, s, live, m))
+		if (present >> m & 1 && s->metrics[m] && sample_ingest_series(c, s, live, m))
 			r = add_value(c, s, live, m, values[m]);
 	return r;
 }
 
-/* Another run has this row: what a counter rose by until then is in its series. */
+/* Another run has this row: its series includes the increase up to here. */
 static void pass_over(const struct ingest_source *s, const struct live *live, uint64_t present,
 		      const int64_t *values)
 {
-	for (size_t m = 0; live->curves && m < s->metric_count; m++)
-		if (present >> m & 1 && live->curves[m])
-			live->curves[m]->counted = values[m];
+	for (size_t m = 0; live->series && m < s->metric_count; m++)
+		if (present >> m & 1 && live->series[m])
+			live->series[m]->sums.last = values[m];
 }
 
 static int take_rows(struct sample_ingest *c, struct ingest_source *s, const struct sample_file *f)
@@ -350,7 +314,7 @@ static int add_reading(struct sample_ingest *c, const struct sample_file *f)
 		sample_ingest_pass_reading(c, s, f);
 		return 0;
 	}
-	if (c->buffered > CURVE_BUFFER_MAX)
+	if (c->buffered > INGEST_BUFFER_MAX)
 		for (size_t i = 0; i < c->source_count && r == 0; i++)
 			r = sample_ingest_end_block(c, &c->sources[i]);
 	if (r == 0 && s->ticks.n == DELTA_CODING_MAX)
@@ -372,7 +336,7 @@ static void end_source(struct sample_ingest *c, struct ingest_source *s)
 	if (!c->error)
 		note(c, sample_ingest_end_block(c, s));
 	for (size_t i = 0; i < s->live_count; i++)
-		end_life(c, s, &s->lives[i]);
+		end_entity(c, s, &s->lives[i]);
 	free(s->lives);
 	free(s->name);
 	*s = (struct ingest_source){0};
@@ -415,7 +379,7 @@ static void begin_source(struct sample_ingest *c, const struct sample_file *f)
 	}
 	struct ingest_source *s = &c->sources[f->source];
 	end_source(c, s);
-	/* one of a name: two could claim the same series */
+	/* only one source of a name: two would share series */
 	for (size_t i = 0; i < c->source_count; i++)
 		if (c->sources[i].name && !strcmp(c->sources[i].name, from->name))
 			return;
@@ -425,7 +389,7 @@ static void begin_source(struct sample_ingest *c, const struct sample_file *f)
 	for (size_t m = 0; m < s->metric_count; m++) {
 		s->metrics[m] = metric_number(c, s->name, &from->metrics[m]);
 		s->kinds[m] = from->metrics[m].kind;
-		/* nor two metrics of a name in one source */
+		/* nor two metrics of a name */
 		for (size_t k = 0; k < m; k++)
 			if (s->metrics[k] == s->metrics[m])
 				s->metrics[m] = 0;
@@ -455,7 +419,7 @@ static int take_event(struct sample_ingest *c, const struct sample_file *f, enum
 		begin_source(c, f);
 		break;
 	case SAMPLE_ENTITY:
-		tell_entity(c, &c->sources[f->source], f->entity,
+		take_entity(c, &c->sources[f->source], f->entity,
 			    &f->sources[f->source].entities[f->entity]);
 		break;
 	case SAMPLE_READING:
@@ -470,8 +434,8 @@ static int take_event(struct sample_ingest *c, const struct sample_file *f, enum
 	case SAMPLE_LOST:
 		if (c->passing)
 			break;
-		ingest_warn(c->in, "%llu %s of %s could not be written when taken",
-			    (unsigned long long)f->count, plural(f->count, "reading", "readings"),
+		ingest_warn(c->in, "%llu %s of %s could not be written when sampled",
+			    (unsigned long long)f->count, plural(f->count, "sample", "samples"),
 			    c->host);
 		break;
 	default:
@@ -488,7 +452,7 @@ static void warn_of_damage(struct sample_ingest *c, const struct sample_file *f,
 			    (unsigned long long)f->damaged_places,
 			    plural(f->damaged_places, "place", "places"),
 			    (unsigned long long)f->skipped_readings,
-			    plural(f->skipped_readings, "reading is", "readings are"));
+			    plural(f->skipped_readings, "sample is", "samples are"));
 }
 
 int sample_ingest_file(struct sample_ingest *c, int fd, const char *name, struct strbuf *why)
@@ -501,10 +465,8 @@ int sample_ingest_file(struct sample_ingest *c, int fd, const char *name, struct
 		ingest_warn(c->in, "'%s' %s; left out", name, reason.buf);
 		return 0;
 	}
-	if (r < 0) {
-		strbuf_addf(why, "'%s': %s", name, reason.buf);
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r, "'%s': %s", name, reason.buf);
 	int event = 0;
 	while (r == 0 && (event = sample_file_next(&f)) > 0)
 		r = take_event(c, &f, (enum sample_event)event);
@@ -529,25 +491,9 @@ struct sample_ingest *sample_ingest_new(struct ingest *in)
 	struct sample_ingest *c = xcalloc(1, sizeof(*c));
 
 	c->in = in;
-	c->array = (struct strbuf)STRBUF_INIT;
 	c->part_end_us = INT64_MAX;
 	c->error = sample_ingest_open_writers(c);
 	return c;
-}
-
-/* An entity that comes again may add to a series or begin one: the store knows. */
-static int count_series(struct sample_ingest *c)
-{
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(c->in->store, "SELECT count(*) FROM sample_series WHERE job = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, c->in->job);
-	int r = stmt_step(st);
-	if (r == 1)
-		c->result.series = (uint64_t)stmt_get_int(st, 0);
-	return r < 0 ? r : 0;
 }
 
 int sample_ingest_finish(struct sample_ingest *c, struct sample_ingest_result *ret,
@@ -555,9 +501,15 @@ int sample_ingest_finish(struct sample_ingest *c, struct sample_ingest_result *r
 {
 	int r = c->error ? c->error : sample_ingest_flush_writers(c);
 
-	if (r == 0 && c->in->store)
-		r = count_series(c);
-	if (r == 0 && c->in->store && !c->in->forest.count)
+	/* an entity that comes again may add to a series or begin one: the store knows */
+	int64_t series = 0;
+	if (r == 0 && c->in->store) {
+		r = store_number_of(c->in->store,
+				    "SELECT count(*) FROM sample_series WHERE job = $1", &series,
+				    db_int(c->in->job));
+		c->result.series = (uint64_t)series;
+	}
+	if (r == 0 && c->in->store && !c->in->tree.count)
 		r = sample_ingest_sum_sampled(c);
 	if (r < 0)
 		strbuf_addstr(why, store_error(c->in->store));
@@ -571,7 +523,7 @@ void sample_ingest_free(struct sample_ingest *c)
 {
 	if (!c)
 		return;
-	c->error = c->error ? c->error : -ECANCELED; /* nothing more is written */
+	c->error = c->error ? c->error : -ECANCELED; /* writes nothing more */
 	end_host(c);
 	sample_ingest_close_writers(c);
 	for (size_t i = 0; i < c->metric_count; i++) {
@@ -579,10 +531,10 @@ void sample_ingest_free(struct sample_ingest *c)
 		free((char *)c->known_metrics[i].m.help);
 	}
 	free(c->known_metrics);
-	free(c->table);
+	free(c->entities);
+	hash_map_release(&c->entity_index);
 	free(c->sources);
 	free(c->sessions);
 	sample_ingest_forget_runs(c);
-	strbuf_release(&c->array);
 	free(c);
 }

@@ -1,51 +1,41 @@
 /*
- * Samples of a job that has parts in the store: what was numbered keeps its number, so that the
- * next part goes on with the same metrics, entities and series as if it had come in one directory
- * with the others.
+ * Samples of a job with parts in the store: metrics and entities keep their numbers, so that the
+ * next part continues the same series.
  */
+
 #include <errno.h>
-#include <string.h>
 
 #include "store/ingest/sample_ingest_write.h"
 
 static int load_metrics(struct sample_ingest *c)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		c->in->store, "SELECT n, name, unit, kind, aggregation, scale / divisor, help FROM "
-			      "sample_metric WHERE job = $1 ORDER BY n");
+	_cleanup_stmt_ struct stmt *st = sample_rows_metrics(c->in->store, c->in->job);
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, c->in->job);
 	while ((r = stmt_step(st)) == 1) {
 		GROW(c->known_metrics, c->metric_count, c->metric_cap);
-		c->known_metrics[c->metric_count++] = (struct ingest_metric){
-			.number = (uint32_t)stmt_get_int(st, 0),
-			.m = {.name = xstrdup(stmt_get_str(st, 1)),
-			      .unit = metric_unit_by_name(stmt_get_str(st, 2)),
-			      .kind = metric_kind_by_name(stmt_get_str(st, 3)),
-			      .agg = metric_agg_by_name(stmt_get_str(st, 4)),
-			      .scale = stmt_get_real(st, 5),
-			      .help = stmt_is_null(st, 6) ? NULL : xstrdup(stmt_get_str(st, 6))}};
+		struct ingest_metric *m = &c->known_metrics[c->metric_count++];
+		m->number = (uint32_t)sample_rows_get_metric(st, &m->m);
 	}
 	return r;
 }
 
-/* Several runs at the same time have an entity each for the job, in the order of their numbers. */
+/* Of several runs at the same time each has its own entity for the job, in the order of numbers. */
 static int load_entities(struct sample_ingest *c)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		c->in->store, "SELECT e.n, e.host, e.kind, e.name, (SELECT count(*) FROM "
-			      "sample_entity o WHERE o.job = e.job AND o.kind = e.kind AND "
-			      "o.kind = $2 AND o.host = e.host AND o.name = e.name AND o.n < e.n) "
-			      "FROM sample_entity e WHERE e.job = $1 ORDER BY e.n");
+	_cleanup_stmt_ struct stmt *st =
+		store_query(c->in->store,
+			    "SELECT e.n, e.host, e.kind, e.name, (SELECT count(*) FROM "
+			    "sample_entity o WHERE o.job = e.job AND o.kind = e.kind AND "
+			    "o.kind = $2 AND o.host = e.host AND o.name = e.name AND o.n < e.n) "
+			    "FROM sample_entity e WHERE e.job = $1 ORDER BY e.n",
+			    db_int(c->in->job), db_str(entity_kind_name(ENTITY_JOB)));
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, c->in->job);
-	stmt_str(st, 2, entity_kind_name(ENTITY_JOB));
 	while ((r = stmt_step(st)) == 1) {
 		const struct entity e = {.kind = entity_kind_by_name(stmt_get_str(st, 2)),
 					 .name = (char *)stmt_get_str(st, 3)};
@@ -61,27 +51,6 @@ static int load_entities(struct sample_ingest *c)
 	return r;
 }
 
-static int load_ticks(struct sample_ingest *c)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		c->in->store, "SELECT coalesce(max(n), 0) FROM sample_tick WHERE job = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, c->in->job);
-	int r = stmt_step(st);
-	if (r == 1)
-		c->tick_count = (uint32_t)stmt_get_int(st, 0);
-	return r < 0 ? r : 0;
-}
-
-static int64_t number_of(const struct value *run, const char *key)
-{
-	const struct value *v = value_get(run, key);
-
-	return v && v->kind == VALUE_INT ? v->integer : 0;
-}
-
 int sample_ingest_resume(struct sample_ingest *c, const struct value *runs, int64_t end_us)
 {
 	int r = load_metrics(c);
@@ -89,7 +58,7 @@ int sample_ingest_resume(struct sample_ingest *c, const struct value *runs, int6
 	if (r == 0)
 		r = load_entities(c);
 	if (r == 0)
-		r = load_ticks(c);
+		r = sample_rows_last_tick(c->in->store, c->in->job, &c->tick_count);
 	for (size_t i = 0; r == 0 && i < runs->list.count; i++) {
 		const struct value *run = runs->list.items[i];
 		const char *host = value_get_str(run, "host");
@@ -97,13 +66,13 @@ int sample_ingest_resume(struct sample_ingest *c, const struct value *runs, int6
 		if (host)
 			sample_ingest_add_run(
 				c, host,
-				&(struct ingest_run){.number = (uint32_t)number_of(run, "number"),
-						     .from_us = number_of(run, "from_us"),
-						     .until_us = number_of(run, "until_us"),
-						     .processes =
-							     (uint64_t)number_of(run, "processes"),
-						     .session = (uint64_t)number_of(run, "session"),
-						     .left_out = number_of(run, "left_out") != 0});
+				&(struct ingest_run){
+					.number = (uint32_t)value_get_int(run, "number"),
+					.from_us = value_get_int(run, "from_us"),
+					.until_us = value_get_int(run, "until_us"),
+					.processes = (uint64_t)value_get_int(run, "processes"),
+					.session = (uint64_t)value_get_int(run, "session"),
+					.left_out = value_get_int(run, "left_out") != 0});
 	}
 	c->run_own = c->run_count;
 	c->part_end_us = end_us;
@@ -124,12 +93,13 @@ void sample_ingest_pass_reading(struct sample_ingest *c, struct ingest_source *s
 			continue;
 		for (size_t m = 0; m < s->metric_count; m++) {
 			bool there = row->present >> m & 1 && s->metrics[m];
-			struct curve *v =
-				there ? sample_ingest_of(c, s, &s->lives[row->entity], m) : NULL;
+			struct live_series *v =
+				there ? sample_ingest_series(c, s, &s->lives[row->entity], m)
+				      : NULL;
 
 			if (v) {
-				v->counted = values[m];
-				v->goes_on = true;
+				v->sums.last = values[m];
+				v->sums.goes_on = true;
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 /*
- * Several runs that sampled one host at the same time; see sample_ingest_write.h. Each has the job
- * as it saw it, which are series of their own and add up. What they all saw, the node and its
- * devices, is taken once. Runs in each other, and monitors of one job, saw the same processes: then
- * the job as one of them saw it has all that the other has, and the other's does not count in sums.
+ * Several runs that sampled one host at the same time; see sample_ingest_write.h. Each has its own
+ * series of the job, which add up. Those of the node and its devices are taken once. Nested runs,
+ * and monitors of one job, saw the same processes: then the series of one run include those of the
+ * other, which do not count in sums.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,8 +12,7 @@
 
 #include "store/ingest/sample_ingest_write.h"
 
-/* ---- which they are ---------------------------------------------------------------------------
- */
+/* ---- sessions ------------------------------------------------------------------------- */
 
 uint64_t sample_ingest_session(const struct sample_file_head *h)
 {
@@ -71,7 +70,7 @@ bool sample_ingest_seen(struct sample_ingest *c, const struct sample_file_head *
 	return false;
 }
 
-/* The run that has the readings of this session that are in the store; NULL: none is known. */
+/* The stored run of this session; NULL: none. */
 static const struct ingest_run *find_session(const struct sample_ingest *c, uint64_t id)
 {
 	for (size_t i = 0; id && i < c->run_own; i++)
@@ -80,15 +79,14 @@ static const struct ingest_run *find_session(const struct sample_ingest *c, uint
 	return NULL;
 }
 
-/* ---- at the same time -------------------------------------------------------------------------
- */
+/* ---- at the same time ----------------------------------------------------------------------- */
 
 static bool is_taken(const struct sample_ingest *c, uint32_t number, int64_t start_us)
 {
 	for (size_t i = 0; i < c->run_count; i++) {
 		const struct ingest_run *r = &c->runs[i];
 
-		/* what counts must not share the series of what does not */
+		/* a run that counts must not share series with one that does not */
 		if (r->number == number && !strcmp(r->host, c->host) &&
 		    (r->left_out || (r->until_us >= start_us && r->from_us <= c->part_end_us)))
 			return true;
@@ -111,12 +109,12 @@ void sample_ingest_begin_run(struct sample_ingest *c, int64_t start_us)
 		c->passing ? find_session(c, c->sessions[c->session].id) : NULL;
 	if (before)
 		c->run = before->number;
-	/* the first place that is free by then */
+	/* the first free number */
 	while (!before && is_taken(c, c->run, start_us))
 		c->run++;
 }
 
-/* Has another run the host at this time? All rows of a reading ask for the same. */
+/* Did another run sample the host at this time? Cached for the rows of a reading. */
 static bool is_covered(struct sample_ingest *c, int64_t time_us)
 {
 	if (time_us == c->covered_at_us)
@@ -152,16 +150,16 @@ bool sample_ingest_wants(struct sample_ingest *c, const struct live *live, int64
 	return false;
 }
 
-/* Facts are lines "key=value". */
+/* Metadata are lines "key=value". */
 static void leave_out(struct known *k)
 {
 	static const char line[] = "in_sum=no\n";
 
-	if (k->facts && strstr(k->facts, line))
+	if (k->metadata && strstr(k->metadata, line))
 		return;
-	char *facts = xasprintf("%s%s", k->facts ? k->facts : "", line);
-	free(k->facts);
-	k->facts = facts;
+	char *metadata = xasprintf("%s%s", k->metadata ? k->metadata : "", line);
+	free(k->metadata);
+	k->metadata = metadata;
 }
 
 static bool contains(const struct ingest_run *a, const struct ingest_run *b)
@@ -169,9 +167,8 @@ static bool contains(const struct ingest_run *a, const struct ingest_run *b)
 	return a->from_us <= b->from_us && a->until_us >= b->until_us;
 }
 
-/* Of two runs that saw the same processes: has this one all that the other saw? The one that was
- * there longer has, unless it looked at a part of the job only. Two that look at different moments
- * do not count quite the same processes. */
+/* Of two runs with the same processes: does a include all that b saw? The longer one does, unless
+ * it sampled only a part of the job. Numbers of processes differ slightly between moments. */
 static bool has_all_of(const struct ingest_run *a, const struct ingest_run *b)
 {
 	bool as_many = (double)a->processes >= 0.9 * (double)b->processes;
@@ -184,7 +181,7 @@ static bool has_all_of(const struct ingest_run *a, const struct ingest_run *b)
 	return fewer;
 }
 
-/* Does this run share processes with that one? What came with another part is not known so well. */
+/* Does this run share processes with that one? For runs of other parts this is a guess. */
 static bool is_shared(const struct sample_ingest *c, size_t i, const struct ingest_run *own)
 {
 	const struct ingest_run *r = &c->runs[i];
@@ -195,7 +192,7 @@ static bool is_shared(const struct sample_ingest *c, size_t i, const struct inge
 			     r->until_us >= own->from_us);
 }
 
-/* The job as run number saw it counts in no sum. */
+/* Leaves the series of the job in this run out of sums. */
 static int leave_out_run(struct sample_ingest *c, uint32_t number)
 {
 	int r = 0;
@@ -258,7 +255,7 @@ struct value *sample_ingest_runs(const struct sample_ingest *c)
 {
 	struct value *list = value_new(VALUE_LIST);
 
-	for (size_t i = c->run_own; i < c->run_count && list->list.count < CURVE_RUNS_MAX; i++) {
+	for (size_t i = c->run_own; i < c->run_count && list->list.count < INGEST_RUNS_MAX; i++) {
 		const struct ingest_run *r = &c->runs[i];
 		struct value *one = value_new(VALUE_DICT);
 
@@ -283,11 +280,11 @@ void sample_ingest_forget_runs(struct sample_ingest *c)
 	free(c->runs);
 }
 
-/* The counters of a job's own control group, or of its tasks, begin at 0 with the job: what they
- * stood at last is its CPU time, whenever somebody began to read them. */
+/* Counters of a job's cgroup, or of its tasks, start at 0 with the job: their last value is its CPU
+ * time, whenever sampling began. */
 static int sum_counters(struct sample_ingest *c, uint64_t *ret_us)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		c->in->store,
 		"SELECT sum((CASE WHEN s.increase > s.maximum THEN s.increase ELSE s.maximum END) "
 		"* m.scale / m.divisor / (CASE m.unit WHEN 'ns' THEN 1000 ELSE 1 END)) "
@@ -296,35 +293,33 @@ static int sum_counters(struct sample_ingest *c, uint64_t *ret_us)
 		"AND e.kind = 'job' AND m.name IN ('jobs.cpu_usage', "
 		"'job_tasks.cpu_run_virtual_total', 'taskstats_default.cpu_run_virtual_total') "
 		"GROUP BY m.name ORDER BY CASE m.name WHEN 'jobs.cpu_usage' THEN 1 "
-		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, c->in->job);
-	int r = stmt_step(st);
+		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1",
+		db_int(c->in->job));
+	int r = st ? stmt_step(st) : -EIO;
 	double us = r == 1 ? stmt_get_real(st, 0) : 0;
 	*ret_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
 	return r < 0 ? r : 0;
 }
 
+#define OWN "'process.usertime', 'process.systemtime'"
 int sample_ingest_sum_sampled(struct sample_ingest *c)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		c->in->store,
-		"SELECT sum(CASE m.name WHEN 'perfmon.cpu_time' THEN 0 ELSE "
-		"s.increase * m.scale / m.divisor END), sum(CASE m.name WHEN 'perfmon.cpu_time' "
-		"THEN s.increase * m.scale / m.divisor ELSE 0 END), "
+	static const char sql[] =
+		"SELECT sum(CASE WHEN m.name IN (" OWN
+		") THEN s.increase * m.scale / m.divisor ELSE 0 END), sum(CASE WHEN m.name IN (" OWN
+		") THEN 0 ELSE s.increase * m.scale / m.divisor END), "
 		"(SELECT count(*) FROM sample_entity p WHERE p.job = $2 AND p.kind = 'process') "
 		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
 		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
 		"AND e.kind = 'job' AND coalesce(e.facts, '') NOT LIKE '%\"in_sum\"%' "
-		"AND m.name IN ('process.usertime', 'process.systemtime', 'perfmon.cpu_time')");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, c->in->job);
-	stmt_int(st, 2, c->in->job);
-	int r = stmt_step(st);
+		"AND m.name IN (" OWN
+#define IMPORTED_CPU(time, percent) ", '" time "'"
+#include "core/metrics/imported_cpu.def"
+#undef IMPORTED_CPU
+		")";
+	_cleanup_stmt_ struct stmt *st =
+		store_query(c->in->store, sql, db_int(c->in->job), db_int(c->in->job));
+	int r = st ? stmt_step(st) : -EIO;
 	if (r == 1) {
 		double own = stmt_get_real(st, 0), imported = stmt_get_real(st, 1);
 		double us = own > 0 ? own : imported;

@@ -1,10 +1,9 @@
 /*
- * What the files of module "postgres" share. A connection carries one statement's rows at a time;
- * whoever wants the connection calls pg_settle() first, which moves the rows that are still to come
- * into the memory of the statement they belong to.
+ * Shared by the files of module "postgres". A connection carries the rows of one statement at a
+ * time; call pg_settle() before using it, which moves the remaining rows to the memory of their
+ * statement.
  */
-#ifndef PL_STORE_POSTGRES_POSTGRES_H
-#define PL_STORE_POSTGRES_POSTGRES_H
+#pragma once
 
 #include <endian.h>
 #include <libpq-fe.h>
@@ -12,7 +11,7 @@
 
 #include "store/store.h"
 
-/* Types as the server numbers them, fixed for all times (its catalog/pg_type.dat). */
+/* Type numbers of the server, which never change (its catalog/pg_type.dat). */
 enum pg_type {
 	PG_BOOL = 16,
 	PG_BYTEA = 17,
@@ -34,9 +33,9 @@ enum pg_type {
 struct pg {
 	PGconn *conn;
 	struct pg_stmt *active; /* its rows are on the wire */
-	struct pg_bulk *bulks;  /* all that are open */
-	unsigned names;         /* prepared statements so far: their names */
-	struct strbuf dead;     /* statements that drop prepared ones */
+	struct pg_bulk *bulks;  /* open ones */
+	unsigned names;         /* number of prepared statements so far, for names */
+	struct strbuf dead;     /* commands that drop prepared statements */
 	unsigned dead_count;
 };
 
@@ -47,13 +46,11 @@ static inline struct pg *pg_of(const struct store *s)
 
 /* ---- errors and the connection (postgres_module.c) ------------------------------------------ */
 
-/* The store's sentence from a result, or without one from the connection; a negative errno. */
+/* Sets the store's error from a result, or from the connection; returns a negative errno. */
 int pg_failed(struct store *s, const PGresult *result);
-/* A sentence of our own. */
-int pg_fail(struct store *s, int error, const char *fmt, ...) PL_PRINTF(3, 4);
 /* One or several statements. */
 int pg_exec(struct store *s, const char *sql);
-/* Ends a COPY that nobody here can serve, so that the connection is usable again. */
+/* Ends an unexpected COPY, so that the connection is usable again. */
 int pg_refuse_copy(struct store *s, const PGresult *result);
 
 static inline void pg_clear(PGresult **result)
@@ -72,7 +69,7 @@ struct pg_cell {
 	bool binary;
 };
 
-/* Whether values of this type are understood in their binary form. */
+/* Can values of this type be read in binary form? */
 bool pg_known(Oid type);
 enum store_kind pg_kind(const struct pg_cell *c);
 int64_t pg_int(const struct pg_cell *c);
@@ -130,7 +127,7 @@ struct pg_kept {
 
 /* Adds the one row of a result. */
 void pg_keep(struct pg_kept *k, const PGresult *row);
-/* The oldest row into the cells, which then point into it until the next one is taken. */
+/* Takes the oldest row; the cells point into it until the next one is taken. */
 bool pg_kept_take(struct pg_kept *k, struct pg_cell *cells, int count);
 void pg_kept_drop(struct pg_kept *k);
 
@@ -141,11 +138,7 @@ void pg_settle(struct pg *pg);
 
 struct stmt *pg_prepare(struct store *s, const char *sql);
 void pg_finish(struct stmt *st);
-void pg_bind_int(struct stmt *st, int i, int64_t v);
-void pg_bind_real(struct stmt *st, int i, double v);
-void pg_bind_text(struct stmt *st, int i, const char *s, size_t n);
-void pg_bind_bytes(struct stmt *st, int i, const void *p, size_t n);
-void pg_bind_null(struct stmt *st, int i);
+void pg_bind(struct stmt *st, int i, const struct db_value *v);
 int pg_step(struct stmt *st);
 void pg_reset(struct stmt *st);
 int pg_columns(struct stmt *st);
@@ -159,15 +152,9 @@ int64_t pg_changes(struct stmt *st);
 /* ---- bulk (postgres_copy.c) ----------------------------------------------------------------- */
 
 struct bulk *pg_bulk_open(struct store *s, const char *table, const char *columns);
-void pg_bulk_int(struct bulk *b, int64_t v);
-void pg_bulk_real(struct bulk *b, double v);
-void pg_bulk_text(struct bulk *b, const char *s, size_t n);
-void pg_bulk_bytes(struct bulk *b, const void *p, size_t n);
-void pg_bulk_null(struct bulk *b);
+void pg_bulk_value(struct bulk *b, const struct db_value *v);
 int pg_bulk_row(struct bulk *b);
 int pg_bulk_flush(struct bulk *b);
 void pg_bulk_close(struct bulk *b);
-/* Forgets all rows that were not sent: the transaction they belong to is no more. */
+/* Discards all rows that were not sent: their transaction was rolled back. */
 void pg_bulk_forget(struct pg *pg);
-
-#endif

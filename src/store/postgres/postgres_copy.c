@@ -1,25 +1,24 @@
 /*
- * Bulk writers of module "postgres": binary COPY. A connection that copies can do nothing else, so
- * every writer gathers rows in memory of its own and sends them in one COPY when there are enough;
- * several can be filled at once, and statements may come in between.
+ * Bulk writers of module "postgres": binary COPY. A connection can do nothing else during a COPY,
+ * so each writer buffers rows and sends them in one COPY when there are enough. Several writers can
+ * be used at once, with statements in between.
  */
 #include <errno.h>
-#include <limits.h>
 
 #include "store/postgres/postgres.h"
 
 #define BUFFER ((size_t)1 << 20)
-/* What is handed to libpq at once; it copies that into memory that it keeps. */
+/* Passed to libpq at once, which copies it and keeps the memory. */
 #define PIECE ((size_t)1 << 16)
-/* The server takes no field and no row of 1 GiB. */
+/* The server takes no fields or rows of 1 GiB. */
 #define ROW_MAX (STRBUF_MAX - BUFFER - PIECE)
 
 struct pg_bulk {
 	struct bulk base;
 	struct pg_bulk *next;
 	char *sql;
-	unsigned columns, fields; /* in all, and those of the row that is being made */
-	struct strbuf rows;       /* that are complete; the row being made follows them */
+	unsigned columns, fields; /* of a row, and of the current row so far */
+	struct strbuf rows;       /* complete rows, followed by the current row */
 	size_t complete;
 	bool too_large;
 };
@@ -60,7 +59,7 @@ void pg_bulk_close(struct bulk *b)
 
 /* ---- a row ---------------------------------------------------------------------------------- */
 
-/* Room for one more field with n bytes: its length is written, the bytes are the caller's work. */
+/* Adds a field of n bytes, which the caller fills. */
 static char *field(struct pg_bulk *b, size_t n, uint32_t length)
 {
 	struct strbuf *rows = &b->rows;
@@ -79,38 +78,22 @@ static char *field(struct pg_bulk *b, size_t n, uint32_t length)
 	return rows->buf + rows->len - n;
 }
 
-void pg_bulk_int(struct bulk *b, int64_t v)
+void pg_bulk_value(struct bulk *b, const struct db_value *v)
 {
-	char *p = field(mine(b), 8, 8);
+	bool number = v->kind == STORE_INT || v->kind == STORE_REAL;
+	bool null = v->kind == STORE_NULL;
+	size_t n = null ? 0 : number ? 8 : v->size;
+	char *p = field(mine(b), n, null ? UINT32_MAX : (uint32_t)n);
+	uint64_t bits = (uint64_t)v->number;
 
-	if (p)
-		pg_put64(p, (uint64_t)v);
-}
-
-void pg_bulk_real(struct bulk *b, double v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	pg_bulk_int(b, (int64_t)bits);
-}
-
-void pg_bulk_text(struct bulk *b, const char *s, size_t n)
-{
-	char *p = field(mine(b), n, (uint32_t)n);
-
-	if (p && n)
-		memcpy(p, s, n);
-}
-
-void pg_bulk_bytes(struct bulk *b, const void *p, size_t n)
-{
-	pg_bulk_text(b, p, n);
-}
-
-void pg_bulk_null(struct bulk *b)
-{
-	(void)field(mine(b), 0, UINT32_MAX);
+	if (!p || !n)
+		return;
+	if (v->kind == STORE_REAL)
+		memcpy(&bits, &v->real, sizeof(bits));
+	if (number)
+		pg_put64(p, bits);
+	else
+		memcpy(p, v->data, n);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -127,7 +110,7 @@ static int send_piece(PGconn *conn, const char *data, size_t n)
 
 static int send_rows(struct pg_bulk *b)
 {
-	/* signature, flags, and the length of an extension that nobody has made */
+	/* signature, flags, and the length of an empty extension */
 	static const char head[19] = "PGCOPY\n\377\r\n\0";
 	static const char tail[2] = {(char)0xff, (char)0xff};
 	struct store *s = b->base.store;
@@ -138,7 +121,7 @@ static int send_rows(struct pg_bulk *b)
 	_cleanup_result_ PGresult *begun = PQexec(conn, b->sql);
 	if (PQresultStatus(begun) != PGRES_COPY_IN)
 		return pg_failed(s, begun);
-	/* An error in the middle is in the result as well, with its code: go on and read that. */
+	/* The result also has an error during sending, with its code: read it below. */
 	if (send_piece(conn, head, sizeof(head)) == 0 &&
 	    send_piece(conn, b->rows.buf, b->complete) == 0)
 		(void)send_piece(conn, tail, sizeof(tail));
@@ -157,7 +140,7 @@ int pg_bulk_flush(struct bulk *b)
 	if (!m->complete)
 		return 0;
 	int r = send_rows(m);
-	/* A row that is being made stays; rows that were refused would be refused again. */
+	/* Keeps the current row; refused rows are dropped, they would be refused again. */
 	memmove(m->rows.buf, m->rows.buf + m->complete, m->rows.len - m->complete);
 	strbuf_cut(&m->rows, m->rows.len - m->complete);
 	m->complete = 0;
@@ -175,8 +158,9 @@ int pg_bulk_row(struct bulk *b)
 	m->too_large = false;
 	if (large || wrong) {
 		strbuf_cut(&m->rows, m->complete);
-		return large ? pg_fail(b->store, E2BIG, "a row of more than 1 GiB")
-			     : pg_fail(b->store, EINVAL, "a row with a wrong number of columns");
+		return large ? store_fail(b->store, E2BIG, "a row is larger than 1 GiB")
+			     : store_fail(b->store, EINVAL,
+					  "a row has the wrong number of columns");
 	}
 	m->complete = m->rows.len;
 	return m->complete >= BUFFER ? pg_bulk_flush(b) : 0;

@@ -11,20 +11,7 @@
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-int pg_fail(struct store *s, int error, const char *fmt, ...)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	va_list ap;
-
-	va_start(ap, fmt);
-	strbuf_vaddf(&text, fmt, ap);
-	va_end(ap);
-	strbuf_reset(&s->error);
-	strbuf_add(&s->error, text.buf, text.len);
-	return -error;
-}
-
-/* The first line, without blanks at its end, fit to be shown. */
+/* Adds the first line without trailing blanks, made printable. */
 static void add_line(struct strbuf *out, const char *text)
 {
 	size_t n = strcspn(text, "\r\n");
@@ -68,7 +55,7 @@ int pg_failed(struct store *s, const PGresult *result)
 	if (error == EPIPE)
 		strbuf_addf(&s->error, "the connection to %s is lost: ", s->where);
 	add_line(&s->error, text);
-	/* the server may speak another language, and who makes tables looks for these words */
+	/* schema_current() looks for these words, but the server may use another language */
 	if (error == ENOENT && !strstr(s->error.buf, "does not exist"))
 		strbuf_addstr(&s->error, " (a table does not exist)");
 	return -error;
@@ -85,20 +72,18 @@ int pg_refuse_copy(struct store *s, const PGresult *result)
 	} else {
 		(void)PQputCopyEnd(conn, "refused");
 	}
-	return pg_fail(s, EINVAL, "PostgreSQL: COPY from and to the client is not for statements");
+	return store_fail(s, EINVAL, "PostgreSQL: statements cannot COPY from or to the client");
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void ignore_notice(void *user, const char *message)
+static void ignore_notice(void *user PL_UNUSED, const char *message PL_UNUSED)
 {
-	(void)user;
-	(void)message;
 }
 
 /*
- * libpq's sentences about a URL that it cannot read quote from it, and so from a password: they are
- * cut before the quotation. An @ in the host is most likely the rest of a password as well.
+ * libpq's messages about an invalid URL quote it, maybe with its password: they are cut before the
+ * quotation. An @ in the host is most likely the rest of a password, too.
  */
 static int check_url(struct store *s, const char *url)
 {
@@ -106,29 +91,31 @@ static int check_url(struct store *s, const char *url)
 	int r = 0;
 
 	if (!str_prefix(url, "postgresql://") && !str_prefix(url, "postgres://"))
-		return pg_fail(s, EINVAL,
-			       "'%s' is no store: postgresql://[user@]host[:port]/database is",
-			       s->where);
+		return store_fail(
+			s, EINVAL,
+			"'%s' is not a store; use postgresql://[user@]host[:port]/database",
+			s->where);
 	PQconninfoOption *options = PQconninfoParse(url, &error);
 	if (!options) {
 		int n = error ? (int)strcspn(error, "\"\n") : 0;
 
 		while (n && strchr(": ", error[n - 1]))
 			n--;
-		r = pg_fail(s, EINVAL, "cannot read the URL of the store: %.*s", n,
-			    error ? error : "");
+		r = store_fail(s, EINVAL, "cannot read the URL of the store: %.*s", n,
+			       error ? error : "");
 	}
 	for (const PQconninfoOption *o = options; o && o->keyword; o++)
 		if (!strcmp(o->keyword, "host") && o->val && strchr(o->val, '@'))
-			r = pg_fail(s, EINVAL,
-				    "cannot read the URL of the store: an @ in the password is "
-				    "written %%40");
+			r = store_fail(
+				s, EINVAL,
+				"cannot read the URL of the store: write an @ in the password as "
+				"%%40");
 	PQconninfoFree(options);
 	PQfreemem(error);
 	return r;
 }
 
-/* What stands before the URL may be changed by it, what stands after it may not. */
+/* The URL may override the keywords before it, but not those after it. */
 static PGconn *connect_to(const char *url)
 {
 	static const char *const keys[] = {"connect_timeout",  "fallback_application_name",
@@ -142,7 +129,7 @@ static PGconn *connect_to(const char *url)
 	return PQconnectdbParams(keys + from, values + from, 1);
 }
 
-/* libpq keeps the code of a refusal to itself; these two can be told. */
+/* libpq does not give the error code; these two can be distinguished. */
 static int refused(struct store *s, PGconn *conn)
 {
 	int error = PQconnectionNeedsPassword(conn) || PQconnectionUsedPassword(conn)
@@ -161,8 +148,9 @@ static int configure(struct store *s, enum store_access access)
 	const char *encoding = PQparameterStatus(pg_of(s)->conn, "server_encoding");
 
 	if (encoding && strcmp(encoding, "UTF8") != 0 && strcmp(encoding, "SQL_ASCII") != 0)
-		return pg_fail(s, EINVAL, "%s: the encoding of this database is %s, not UTF8",
-			       s->where, encoding);
+		return store_fail(s, EINVAL,
+				  "%s: the database has the encoding %s; it must be UTF8", s->where,
+				  encoding);
 	int r = pg_exec(s,
 			"SET bytea_output = hex; SET datestyle = ISO; "
 			"SET standard_conforming_strings = on; SET client_min_messages = warning");
@@ -177,7 +165,7 @@ static void pg_close(struct store *s)
 
 	if (!pg)
 		return;
-	PQfinish(pg->conn); /* the server rolls an open transaction back */
+	PQfinish(pg->conn); /* the server rolls back an open transaction */
 	strbuf_release(&pg->dead);
 	free(pg);
 	s->state = NULL;
@@ -247,10 +235,11 @@ static int pg_commit(struct store *s)
 	pg_settle(pg_of(s));
 	_cleanup_result_ PGresult *result = PQexec(pg_of(s)->conn, "COMMIT");
 	int r = finish_exec(s, result);
-	/* a transaction that has failed is "committed" without an error */
+	/* COMMIT of a failed transaction succeeds as ROLLBACK */
 	if (r == 0 && !strcmp(PQcmdStatus(result), "ROLLBACK"))
-		r = pg_fail(s, EIO,
-			    "PostgreSQL: an error before rolled the whole transaction back");
+		r = store_fail(
+			s, EIO,
+			"PostgreSQL: the transaction was rolled back after an earlier error");
 	return r;
 }
 
@@ -260,7 +249,7 @@ static void pg_rollback(struct store *s)
 	pg_bulk_forget(pg_of(s));
 }
 
-/* ---- looking after it ----------------------------------------------------------------------- */
+/* ---- maintenance ----------------------------------------------------------------------- */
 
 #define OUR_TABLES                                                                              \
 	" FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace " \
@@ -275,7 +264,7 @@ static int pg_size(struct store *s, int64_t *ret)
 		ret);
 }
 
-/* One count; what cannot be counted is a problem and not a failure, except of the connection. */
+/* Counts rows. An error is reported as a problem, unless the connection failed. */
 static int count_rows(struct store *s, const char *table, const char *where, int64_t *ret,
 		      struct strbuf *out)
 {
@@ -306,29 +295,19 @@ static int check_tables(struct store *s, struct strbuf *out)
 
 static int pg_check(struct store *s, struct strbuf *out)
 {
-	static const struct {
-		const char *table, *job;
-	} rows[] = {
-		{"job_tag", "t.job"},          {"job_annotation", "t.job"},
-		{"job_host", "t.job"},         {"job_sum", "t.job"},
-		{"job_warning", "t.job"},      {"job_proc_tag", "t.job"},
-		{"job_profile", "t.job"},      {"string", "t.id >> 32"},
-		{"process", "t.id >> 32"},     {"tree", "t.id >> 32"},
-		{"thread", "t.process >> 32"}, {"event", "t.process >> 32"},
-		{"sample_metric", "t.job"},    {"sample_entity", "t.job"},
-		{"sample_series", "t.job"},    {"sample_tick", "t.job"},
-		{"sample_chunk", "t.job"},     {"sample_absence", "t.job"},
-	};
 	int r = check_tables(s, out);
 
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *where = xasprintf(
-			"WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.no = %s)", rows[i].job);
+	for (const struct store_table *t = store_tables; r >= 0 && t->name; t++) {
+		_cleanup_free_ char *where =
+			xasprintf("WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.no = t.%s%s)",
+				  t->job ? t->job : t->key, t->job ? "" : " >> 32");
 		int64_t n = 0;
 
-		r = count_rows(s, rows[i].table, where, &n, out);
+		if (!t->job && !t->key)
+			continue;
+		r = count_rows(s, t->name, where, &n, out);
 		if (n)
-			strbuf_addf(out, "%s: %lld %s of jobs that are not there\n", rows[i].table,
+			strbuf_addf(out, "%s: %lld %s of jobs that do not exist\n", t->name,
 				    (long long)n, plural(n, "row", "rows"));
 	}
 	return r;
@@ -346,10 +325,9 @@ static int pg_vacuum(struct store *s)
 	return r < 0 || !sql.len ? r : pg_exec(s, sql.buf);
 }
 
-static int pg_backup(struct store *s, const char *to)
+static int pg_backup(struct store *s, const char *to PL_UNUSED)
 {
-	(void)to;
-	return pg_fail(s, ENOTSUP, "use pg_dump for a PostgreSQL store");
+	return store_fail(s, ENOTSUP, "use pg_dump to back up a PostgreSQL store");
 }
 
 static void pg_version(struct store *s, struct strbuf *out)
@@ -367,10 +345,9 @@ static void pg_version(struct store *s, struct strbuf *out)
 }
 
 /*
- * Bytes as text where they are UTF-8 without NUL, which the server has no text for; all others with
- * \ooo for every odd byte. The form in hexadecimal digits is compared with what UTF-8 allows, since
- * to try, and to catch the error, would keep the server from working in parallel. The lock is for
- * two programs that do this at the same moment, which the server does not allow.
+ * Converts bytes to text if they are UTF-8 without NUL; otherwise with \ooo for other bytes. It
+ * matches hexadecimal digits, because catching an error would prevent parallel queries. The lock is
+ * for two programs that create the function at the same moment, which the server does not allow.
  */
 #define NEXT "[89ab]."
 static const char prelude[] =
@@ -387,7 +364,7 @@ static const char prelude[] =
 	"  RETURN t;\n"
 	"END $plimsoll$";
 
-/* Whoever logged in as one of these can take on any role again, and read the server's files. */
+/* A session of one of these users can set any role, and read the server's files. */
 static int refuse_superuser(struct store *s)
 {
 	static const char mighty[] =
@@ -399,21 +376,18 @@ static int refuse_superuser(struct store *s)
 
 	if (r < 0 || !n)
 		return r;
-	strbuf_reset(&s->error);
-	strbuf_addstr(
-		&s->error,
-		"the store is opened as a superuser of the server, whose files a statement could "
-		"read then: name another user in --db (CREATE ROLE reader LOGIN; GRANT SELECT ON "
-		"ALL TABLES IN SCHEMA public TO reader), or trust the statement with "
-		"PLIMSOLL_SQL_SUPERUSER=yes");
-	return -EPERM;
+	return store_fail(
+		s, EPERM,
+		"the store is opened as a superuser of the server, so that a statement could read "
+		"the server's files; use another user in --db (CREATE ROLE reader LOGIN; GRANT "
+		"SELECT ON ALL TABLES IN SCHEMA public TO reader), or set "
+		"PLIMSOLL_SQL_SUPERUSER=yes if you trust the statement");
 }
 
 /*
- * Nothing that it does stays: the transaction reads only, and is rolled back when the connection is
- * closed (large objects are written in spite of READ ONLY before PostgreSQL 16). The server keeps
- * its own files and settings from users. A superuser, where one is wanted, becomes one; but a
- * statement can undo that. Time is ours to limit.
+ * The transaction is read only, and rolled back when the connection is closed (before PostgreSQL 16
+ * READ ONLY allows writing large objects). The server protects its files and settings from ordinary
+ * users. A superuser, if allowed, gets an ordinary role, but a statement can undo that.
  */
 static int pg_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 {
@@ -453,11 +427,7 @@ static const struct store_engine engine = {
 	.rollback = pg_rollback,
 	.prepare = pg_prepare,
 	.finish = pg_finish,
-	.bind_int = pg_bind_int,
-	.bind_real = pg_bind_real,
-	.bind_text = pg_bind_text,
-	.bind_bytes = pg_bind_bytes,
-	.bind_null = pg_bind_null,
+	.bind = pg_bind,
 	.step = pg_step,
 	.reset = pg_reset,
 	.columns = pg_columns,
@@ -468,11 +438,7 @@ static const struct store_engine engine = {
 	.get_text = pg_get_text,
 	.changes = pg_changes,
 	.bulk_open = pg_bulk_open,
-	.bulk_int = pg_bulk_int,
-	.bulk_real = pg_bulk_real,
-	.bulk_text = pg_bulk_text,
-	.bulk_bytes = pg_bulk_bytes,
-	.bulk_null = pg_bulk_null,
+	.bulk_value = pg_bulk_value,
 	.bulk_row = pg_bulk_row,
 	.bulk_flush = pg_bulk_flush,
 	.bulk_close = pg_bulk_close,
@@ -483,9 +449,4 @@ static const struct store_engine engine = {
 	.version = pg_version,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "postgres",
-	.library = "libpq",
-	.functions = &engine,
-};
+PL_MODULE("postgres", "libpq", &engine);

@@ -1,5 +1,5 @@
-/* Rows that a statement of module "postgres" keeps in memory, packed: libpq's own results take some
- * 2 KiB each. For every column its length (-1 for null), the bytes, and a NUL. */
+/* Rows of a statement in memory, packed, because libpq's results take about 2 KiB each. Each column
+ * has its length (-1 for null), the bytes, and a NUL. */
 #include "store/postgres/postgres.h"
 
 #define BLOCK_MIN ((size_t)1 << 14)
@@ -60,7 +60,7 @@ static void drop_first(struct pg_kept *k)
 	free(b);
 }
 
-/* A block is only given back when the row in it is no longer looked at. */
+/* Frees a block only when its last row is no longer used. */
 bool pg_kept_take(struct pg_kept *k, struct pg_cell *cells, int count)
 {
 	int32_t columns;

@@ -1,19 +1,19 @@
 /*
- * Statements of module "postgres". Each is prepared on the server when it is first stepped, since
- * only then the types of its parameters are known: they are those of what was bound. Rows come one
- * by one, so that a large result needs no memory; when another command needs the connection, the
- * rest of the rows is kept in memory, and loops may nest as they may in SQLite.
+ * Statements of module "postgres". Each is prepared on the server when it is first stepped, because
+ * only then the types of its parameters are known. Rows come one by one, so that a large result
+ * needs no memory; when another command needs the connection, the remaining rows are moved to
+ * memory, so that loops may nest as in SQLite.
  */
 #include <errno.h>
 #include <limits.h>
 
 #include "store/postgres/postgres.h"
 
-/* Prepared statements are dropped this many at once: each time costs a way to the server. */
+/* Prepared statements are dropped this many at once, to save round trips. */
 #define DEAD_MAX 16
 
 struct param {
-	Oid type; /* of what was bound; 0 is null, which has any type */
+	Oid type; /* of the bound value; 0: null, which has any type */
 	const char *data;
 	size_t len;
 	char number[8];
@@ -76,7 +76,7 @@ static void bury(struct pg_stmt *st)
 	pg->dead_count++;
 }
 
-/* Not in a transaction that has failed, where nothing can be done. */
+/* Not in a failed transaction, which takes no commands. */
 static void drop_dead(struct pg *pg)
 {
 	if (pg->dead_count < DEAD_MAX || PQtransactionStatus(pg->conn) == PQTRANS_INERROR)
@@ -86,7 +86,7 @@ static void drop_dead(struct pg *pg)
 	pg->dead_count = 0;
 }
 
-/* Whether what was bound has the types that the statement was prepared for. */
+/* Do the bound values have the types that the statement was prepared for? */
 static bool types_fit(const struct pg_stmt *st)
 {
 	for (int i = 0; i < st->param_count && i < st->type_count; i++)
@@ -111,8 +111,8 @@ static void note_columns(struct pg_stmt *st)
 	}
 }
 
-/* Prepares the statement for the types that are bound now. A null keeps the type that it had the
- * time before, so that values that are sometimes null do not lead back here. */
+/* Prepares the statement for the types of the bound values. A null keeps its previous type, so that
+ * values that are sometimes null do not need another preparation. */
 static int make_ready(struct pg_stmt *st)
 {
 	struct store *s = st->base.store;
@@ -151,7 +151,7 @@ static int make_ready(struct pg_stmt *st)
 	return 0;
 }
 
-/* Sends the statement off with what is bound. */
+/* Sends the statement with its bound values. */
 static int start(struct pg_stmt *st)
 {
 	struct store *s = st->base.store;
@@ -159,7 +159,7 @@ static int start(struct pg_stmt *st)
 
 	for (int i = 0; i < st->param_count; i++)
 		if (st->params[i].len > INT_MAX)
-			return pg_fail(s, E2BIG, "a value of more than 2 GiB");
+			return store_fail(s, E2BIG, "a value is larger than 2 GiB");
 	int r = make_ready(st);
 	if (r < 0)
 		return r;
@@ -186,8 +186,8 @@ static int start(struct pg_stmt *st)
 	return 0;
 }
 
-/* The server no longer knows the statement, or the tables under it were changed: once more from
- * the beginning the next time. */
+/* If the server no longer knows the statement, or its tables were changed, it is prepared again
+ * next time. */
 static void note_error(struct pg_stmt *st, const PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -272,7 +272,7 @@ struct stmt *pg_prepare(struct store *s, const char *sql)
 	st->base.store = s;
 	st->sql = xstrdup(sql);
 	st->late_error = (struct strbuf)STRBUF_INIT;
-	/* without parameters all is known already, and errors are found early */
+	/* without parameters it can be prepared now, to find errors early */
 	if (!strchr(sql, '$') && make_ready(st) < 0) {
 		pg_finish(&st->base);
 		return NULL;
@@ -296,8 +296,8 @@ void pg_finish(struct stmt *base)
 }
 
 /*
- * The rest is read and thrown away. Cancelling would be faster for a large one, but the request
- * goes by another connection, may hit the command after this one, and breaks the transaction.
+ * Reads and discards the remaining rows. Cancelling would be faster for a large result, but uses
+ * another connection, may hit the next command, and aborts the transaction.
  */
 void pg_reset(struct stmt *base)
 {
@@ -324,7 +324,8 @@ int pg_step(struct stmt *base)
 		if (st->has_row)
 			return 1;
 		st->progress = IDLE;
-		return st->late < 0 ? pg_fail(base->store, -st->late, "%s", st->late_error.buf) : 0;
+		return st->late < 0 ? store_fail(base->store, -st->late, "%s", st->late_error.buf)
+				    : 0;
 	}
 	r = receive(st, &st->row);
 	st->has_row = r == 1;
@@ -339,52 +340,30 @@ int pg_step(struct stmt *base)
 
 /* ---- the contract: parameters --------------------------------------------------------------- */
 
-static struct param *param(struct stmt *base, int i, Oid type, const void *data, size_t len)
+void pg_bind(struct stmt *base, int i, const struct db_value *v)
 {
-	static struct param nowhere;
+	static const Oid types[] = {[STORE_NULL] = 0,
+				    [STORE_INT] = PG_INT8,
+				    [STORE_REAL] = PG_FLOAT8,
+				    [STORE_TEXT] = PG_TEXT,
+				    [STORE_BYTES] = PG_BYTEA};
 	struct pg_stmt *st = mine(base);
 
-	if (i < 1 || i > UINT16_MAX) /* more than the protocol can say */
-		return &nowhere;
+	if (i < 1 || i > UINT16_MAX) /* more than the protocol allows */
+		return;
 	if (i > st->param_count) {
 		st->params = xreallocarray(st->params, (size_t)i, sizeof(*st->params));
 		memset(st->params + st->param_count, 0,
 		       (size_t)(i - st->param_count) * sizeof(*st->params));
 		st->param_count = i;
 	}
+	bool number = v->kind == STORE_INT || v->kind == STORE_REAL;
 	struct param *p = &st->params[i - 1];
-	p->type = type;
-	p->data = len ? data : ""; /* libpq takes NULL for null */
-	p->len = len;
-	return p;
-}
-
-void pg_bind_int(struct stmt *st, int i, int64_t v)
-{
-	pg_put64(param(st, i, PG_INT8, NULL, 8)->number, (uint64_t)v);
-}
-
-void pg_bind_real(struct stmt *st, int i, double v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	pg_put64(param(st, i, PG_FLOAT8, NULL, 8)->number, bits);
-}
-
-void pg_bind_text(struct stmt *st, int i, const char *s, size_t n)
-{
-	(void)param(st, i, PG_TEXT, s, n);
-}
-
-void pg_bind_bytes(struct stmt *st, int i, const void *p, size_t n)
-{
-	(void)param(st, i, PG_BYTEA, p, n);
-}
-
-void pg_bind_null(struct stmt *st, int i)
-{
-	(void)param(st, i, 0, NULL, 0);
+	p->type = types[v->kind];
+	p->len = number ? 8 : v->kind == STORE_NULL ? 0 : v->size;
+	p->data = !number && p->len ? v->data : ""; /* libpq takes NULL for null */
+	if (number)
+		pg_put64(p->number, (uint64_t)v->number); /* the bits of a real, too */
 }
 
 /* ---- the contract: columns ------------------------------------------------------------------ */

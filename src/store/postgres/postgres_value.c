@@ -1,6 +1,6 @@
 /*
- * Values as a PostgreSQL server sends them. Binary for the types of the store and of what can be
- * calculated from them; a result that has another type (a date, say) comes as text throughout.
+ * Values as a PostgreSQL server sends them: binary for the types of the store and of expressions
+ * over them. A result with any other type, such as a date, comes as text.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,26 +10,16 @@
 
 bool pg_known(Oid type)
 {
-	switch (type) {
-	case PG_BOOL:
-	case PG_BYTEA:
-	case PG_CHAR:
-	case PG_NAME:
-	case PG_INT8:
-	case PG_INT2:
-	case PG_INT4:
-	case PG_TEXT:
-	case PG_OID:
-	case PG_FLOAT4:
-	case PG_FLOAT8:
-	case PG_UNKNOWN:
-	case PG_BPCHAR:
-	case PG_VARCHAR:
-	case PG_NUMERIC:
-		return true;
-	default:
-		return false;
-	}
+	/* clang-format off */
+	static const Oid known[] = {
+		PG_BOOL, PG_BYTEA, PG_CHAR, PG_NAME, PG_INT8, PG_INT2, PG_INT4, PG_TEXT, PG_OID,
+		PG_FLOAT4, PG_FLOAT8, PG_UNKNOWN, PG_BPCHAR, PG_VARCHAR, PG_NUMERIC};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (known[i] == type)
+			return true;
+	return false;
 }
 
 /* ---- numeric -------------------------------------------------------------------------------- */
@@ -89,8 +79,8 @@ static bool numeric_whole(const struct numeric *n, int64_t *ret)
 	return true;
 }
 
-/* Through the C library's reader, which rounds correctly; without a decimal point, which the
- * locale could change. Digits beyond the first 48 decimal ones cannot matter. */
+/* strtod() rounds correctly. The text has no decimal point, which depends on the locale, and at
+ * most 48 decimal digits: more do not matter. */
 static double numeric_real(const struct numeric *n)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -162,7 +152,7 @@ enum store_kind pg_kind(const struct pg_cell *c)
 	}
 }
 
-/* The lengths are the server's promise: a reply that breaks it reads as 0. */
+/* A value with a wrong length reads as 0. */
 static int64_t binary_int(const struct pg_cell *c)
 {
 	switch (c->len) {
@@ -198,7 +188,7 @@ static double binary_real(const struct pg_cell *c)
 	return (double)v4;
 }
 
-/* What SQLite makes of a real where a number is wanted: cut off, and the nearest one that fits. */
+/* Converts a real to an integer as SQLite does: truncated, and clamped to the range. */
 static int64_t cut(double v)
 {
 	if (isnan(v))
@@ -253,7 +243,7 @@ static unsigned hex_digit(char c)
 	return (unsigned)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15;
 }
 
-/* Bytes in a result that came as text, "\x00ff"; the session asked for this form. */
+/* Bytes in a text result: "\x00ff", as the session requested. */
 static const char *hex_bytes(const struct pg_cell *c, struct strbuf *scratch, size_t *ret_n)
 {
 	for (size_t i = 2; i + 1 < c->len; i += 2)

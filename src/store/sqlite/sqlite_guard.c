@@ -1,6 +1,6 @@
 /*
- * SQLite for statements that users write; see sqlite.h. The store is opened for reading anyway:
- * this keeps what is beside it out of reach, and a statement from running for ever.
+ * Limits for statements of users; see sqlite.h. The store is opened for reading anyway: this keeps
+ * other files out of reach, and limits the time of a statement.
  */
 #include <sqlite3.h>
 #include <string.h>
@@ -9,19 +9,15 @@
 #include "core/clock.h"
 #include "store/sqlite/sqlite.h"
 
-#define STEPS 10000 /* of the engine, between two looks at the clock */
+#define STEPS 10000 /* of the engine, between two checks of the clock */
 
-/* What statements of users may do, on a store that is only read: read tables and call functions
- * that compute. Files, settings and modules of the engine are out of reach. */
-static int allow(void *user, int action, const char *a, const char *b, const char *database,
-		 const char *inner)
+/* Statements of users may read tables and call functions that compute, but not access files,
+ * settings and modules. */
+static int allow(void *user PL_UNUSED, int action, const char *a PL_UNUSED, const char *b,
+		 const char *database PL_UNUSED, const char *inner PL_UNUSED)
 {
 	static const char *const refused[] = {"fts3_tokenizer", "load_extension", "readfile",
 					      "writefile", "edit"};
-	(void)user;
-	(void)a;
-	(void)database;
-	(void)inner;
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
 	if (action != SQLITE_FUNCTION)
@@ -41,7 +37,7 @@ void sqlite_harden(sqlite3 *db)
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 }
 
-/* Asked every so often while a statement runs: is its time over? */
+/* Called while a statement runs: is its time over? */
 static int is_over(void *user)
 {
 	const struct store *s = user;
@@ -49,7 +45,7 @@ static int is_over(void *user)
 	return s->until_ns && clock_boottime_ns() >= s->until_ns;
 }
 
-int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser)
+int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser PL_UNUSED)
 {
 	static const struct {
 		int what, most;
@@ -60,7 +56,6 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 	};
 	sqlite3 *db = s->state;
 
-	(void)superuser;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		(void)sqlite3_limit(db, limits[i].what, limits[i].most);
 	s->until_ns = timeout_ns ? clock_boottime_ns() + timeout_ns : 0;

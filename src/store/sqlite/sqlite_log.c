@@ -1,13 +1,11 @@
 /*
- * The write-ahead log of a SQLite store. What was committed may rest in it alone, and it is found
- * by the name of the store: a store that is moved, or copied and removed, would be without it, and
- * whoever makes another of its name empties it.
+ * The write-ahead log of a SQLite store. Committed data may be in the log only, which is found by
+ * the path of the store: a store that is moved or copied without it would lose them, and a new
+ * store at that path empties it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/files/fs.h"
 #include "core/log.h"
@@ -31,7 +29,7 @@ int sqlite_settle(struct store *s, int wait_ms)
 	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
-/* Its name may be a link: SQLite looks at the file behind it only. */
+/* The path may be a link, which SQLite does not check. */
 void sqlite_remember_file(struct store *s)
 {
 	struct stat st;
@@ -52,8 +50,8 @@ bool sqlite_moved(const struct store *s)
 			 (st.st_dev != s->file[0] || st.st_ino != s->file[1]));
 }
 
-/* SQLite does it for the last one who closes a store, unless the store was moved. Its descriptors
- * are of the old file and of the old log. */
+/* SQLite does it when the last user closes the store, unless it was moved. Its descriptors are
+ * those of the old file and log. */
 void sqlite_settle_last(struct store *s)
 {
 	bool moved = sqlite_moved(s);
@@ -61,7 +59,6 @@ void sqlite_settle_last(struct store *s)
 	if (!moved && !sqlite3_total_changes(db_of(s)))
 		return;
 	if (sqlite_settle(s, moved ? s->wait_ms : 0) < 0 && moved)
-		log_error("%s; it was moved or removed, and what was committed last may not be in "
-			  "it",
+		log_error("%s; it was moved or removed, and may lack the data committed last",
 			  store_error(s));
 }

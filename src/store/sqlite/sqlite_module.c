@@ -15,13 +15,13 @@
 
 #define CACHE_KIB 4096
 
-/* SQLite numbers $1, $2 ... in the order in which they appear: at[] has its number of each. */
+/* SQLite numbers $1, $2, ... in order of appearance; at[] maps our number to its number. */
 #define PARAMETERS_MAX 64
 
 struct sqlite_stmt {
 	struct stmt base;
 	sqlite3_stmt *st;
-	bool done; /* the last row was seen: bind and step begin anew */
+	bool done; /* the last row was read: the next bind or step starts over */
 	int at[PARAMETERS_MAX + 1];
 };
 
@@ -31,23 +31,33 @@ struct sqlite_bulk {
 	int column, columns;
 };
 
-/* What went wrong as a negative errno, with SQLite's sentence. */
+/* A negative errno for a result code, with a message as the store's error. */
 int sqlite_failed(struct store *s, int code)
 {
+	int kind = code & 0xff, e = db_of(s) ? sqlite3_system_errno(db_of(s)) : 0;
+	const char *ours = kind == SQLITE_NOTADB
+				   ? " is not a Plimsoll store; choose another with --db"
+			   : kind == SQLITE_CORRUPT
+				   ? ": the store is damaged; restore a backup (`plimsoll help db`)"
+				   : NULL;
+
 	strbuf_reset(&s->error);
-	strbuf_addf(&s->error, "'%s': %s", s->where,
-		    db_of(s) ? sqlite3_errmsg(db_of(s)) : sqlite3_errstr(code));
-	switch (code & 0xff) {
+	if (kind == SQLITE_CANTOPEN && e)
+		strbuf_addf(&s->error, "cannot open store '%s': %s", s->where, strerror(e));
+	else if (ours)
+		strbuf_addf(&s->error, "'%s'%s", s->where, ours);
+	else
+		strbuf_addf(&s->error, "'%s': %s", s->where,
+			    db_of(s) ? sqlite3_errmsg(db_of(s)) : sqlite3_errstr(code));
+	switch (kind) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		strbuf_addstr(&s->error, "; another command is writing, try again");
-		return -EAGAIN;
+		return strbuf_fail(&s->error, -EAGAIN, "; another command is writing; try again");
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 		return -EROFS;
 	case SQLITE_INTERRUPT:
-		strbuf_addstr(&s->error, ": it took too long (--timeout)");
-		return -ETIMEDOUT;
+		return strbuf_fail(&s->error, -ETIMEDOUT, ": time limit exceeded (--timeout)");
 	case SQLITE_AUTH:
 		return -EPERM;
 	case SQLITE_CONSTRAINT:
@@ -72,24 +82,7 @@ int sqlite_failed(struct store *s, int code)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The directories of a new file; the user's data directory may not be there yet. */
-static int make_parents(struct store *s, const char *path)
-{
-	_cleanup_free_ char *dir = xstrdup(path);
-
-	for (char *p = dir + 1; (p = strchr(p, '/')); *p++ = '/') {
-		*p = 0;
-		if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-			int e = -errno;
-
-			strbuf_addf(&s->error, "cannot make directory '%s': %s", dir, strerror(-e));
-			return e;
-		}
-	}
-	return 0;
-}
-
-/* Another program's database keeps its journal as it is. */
+/* The journal mode of another program's database is not changed. */
 static bool is_foreign(struct store *s)
 {
 	sqlite3_stmt *st = NULL;
@@ -114,14 +107,14 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 		return sqlite_failed(s, r);
 	if (memory || access == STORE_READ || access == STORE_FOREIGN || is_foreign(s))
 		return 0;
-	/* inputs are removed once they are stored: a job has to survive a power cut by then. What
-	 * somebody wrote who was killed, before a sync or after one that failed, can be read and
-	 * would be gone with the power: nobody builds on it before the checkpoint. */
+	/* inputs are removed once they are stored, so a job must survive a power cut by then. Data
+	 * of a writer that was killed before its sync can be read, but would be lost with the
+	 * power: the checkpoint syncs it before we rely on it. */
 	const char *journal = sqlite_on_network(path)
 				      ? "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL"
 				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
 					"PRAGMA wal_checkpoint(PASSIVE)";
-	/* SQLite does not wait for the lock that a change of the journal needs */
+	/* SQLite does not wait for the lock that changing the journal mode needs */
 	for (int waited = 0; waited < s->wait_ms; waited += 10) {
 		r = sqlite3_exec(db_of(s), journal, NULL, NULL, NULL);
 		if ((r & 0xff) != SQLITE_BUSY)
@@ -131,9 +124,8 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
-/* Environments and arguments are in it: a store that we make is for its owner. The files that
- * SQLite puts beside it have the mode of the store itself. One that a site opened to others stays
- * as it is. */
+/* A store contains environments and arguments, so a new one is readable by its owner only. SQLite
+ * gives its other files the same mode. A store that a site opened to others stays as it is. */
 static void make_private(const char *where)
 {
 	static bool said;
@@ -141,7 +133,7 @@ static void make_private(const char *where)
 	_cleanup_close_ int fd = open(where, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0 && stat(where, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 007) && !said) {
-		log_warn("store '%s' can be read by everybody on this machine: chmod o= it", where);
+		log_warn("store '%s' is readable by all users; run chmod o= on it", where);
 		said = true;
 	}
 }
@@ -152,25 +144,24 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 	bool reads = how == STORE_READ || how == STORE_FOREIGN;
 	int flags = reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	sqlite3 *db = NULL;
+	struct stat st;
 
-	if (how == STORE_FOREIGN && access(where, F_OK) != 0) {
-		strbuf_addf(&s->error, "there is no database '%s'", where);
-		return -ENOENT;
-	}
-	if (!memory && how != STORE_WRITE && access(where, F_OK) != 0) {
-		strbuf_addf(
-			&s->error,
-			"there is no store '%s' yet; `plimsoll run` and `plimsoll submit` make it",
+	if (!memory && stat(where, &st) == 0 && S_ISDIR(st.st_mode))
+		return strbuf_fail(&s->error, -EISDIR, "'%s' is a directory; name a file", where);
+	if (how == STORE_FOREIGN && access(where, F_OK) != 0)
+		return strbuf_fail(&s->error, -ENOENT, "there is no database '%s'", where);
+	if (!memory && how != STORE_WRITE && access(where, F_OK) != 0)
+		return strbuf_fail(
+			&s->error, -ENOENT,
+			"there is no store '%s' yet; `plimsoll run` or `plimsoll submit` "
+			"creates it",
 			where);
-		return -ENOENT;
-	}
 	if (!memory && how == STORE_WRITE) {
-		int r = make_parents(s, where);
+		int r = fs_make_parents(where, 0700, &s->error);
 		if (r < 0)
 			return r;
-	}
-	if (!memory && how == STORE_WRITE)
 		make_private(where);
+	}
 	int r = sqlite3_open_v2(where, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	s->state = db;
 	if (r != SQLITE_OK)
@@ -228,8 +219,7 @@ static struct stmt *sqlite_prepare(struct store *s, const char *sql)
 	}
 	if (!st || rest[strspn(rest, " \t\r\n;")]) {
 		sqlite3_finalize(st);
-		strbuf_reset(&s->error);
-		strbuf_addstr(&s->error, "one statement is wanted");
+		store_fail(s, EINVAL, "exactly one statement is allowed");
 		return NULL;
 	}
 	struct sqlite_stmt *q = xcalloc(1, sizeof(*q));
@@ -258,7 +248,7 @@ static void sqlite_finish(struct stmt *st)
 	free(st);
 }
 
-/* 0, which SQLite refuses, for a parameter that the statement does not have. */
+/* 0, which SQLite refuses, if the statement has no such parameter. */
 static int place(struct stmt *st, int i)
 {
 	return i > 0 && i <= PARAMETERS_MAX ? mine(st)->at[i] : 0;
@@ -272,34 +262,33 @@ static void rewind_done(struct stmt *st)
 	}
 }
 
-static void bind_int(struct stmt *st, int i, int64_t v)
+/* text_life: SQLITE_STATIC or SQLITE_TRANSIENT, which copies the text. */
+static void bind_value(sqlite3_stmt *q, int at, const struct db_value *v,
+		       sqlite3_destructor_type text_life)
 {
-	rewind_done(st);
-	sqlite3_bind_int64(mine(st)->st, place(st, i), v);
+	switch (v->kind) {
+	case STORE_NULL:
+		sqlite3_bind_null(q, at);
+		break;
+	case STORE_INT:
+		sqlite3_bind_int64(q, at, v->number);
+		break;
+	case STORE_REAL:
+		sqlite3_bind_double(q, at, v->real);
+		break;
+	case STORE_TEXT:
+		sqlite3_bind_text64(q, at, v->data, v->size, text_life, SQLITE_UTF8);
+		break;
+	case STORE_BYTES:
+		sqlite3_bind_blob64(q, at, v->size ? v->data : "", v->size, SQLITE_STATIC);
+		break;
+	}
 }
 
-static void bind_real(struct stmt *st, int i, double v)
+static void bind(struct stmt *st, int i, const struct db_value *v)
 {
 	rewind_done(st);
-	sqlite3_bind_double(mine(st)->st, place(st, i), v);
-}
-
-static void bind_text(struct stmt *st, int i, const char *s, size_t n)
-{
-	rewind_done(st);
-	sqlite3_bind_text64(mine(st)->st, place(st, i), s, n, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-static void bind_bytes(struct stmt *st, int i, const void *p, size_t n)
-{
-	rewind_done(st);
-	sqlite3_bind_blob64(mine(st)->st, place(st, i), n ? p : "", n, SQLITE_STATIC);
-}
-
-static void bind_null(struct stmt *st, int i)
-{
-	rewind_done(st);
-	sqlite3_bind_null(mine(st)->st, place(st, i));
+	bind_value(mine(st)->st, place(st, i), v, SQLITE_STATIC);
 }
 
 static int step(struct stmt *st)
@@ -364,7 +353,7 @@ static const char *get_text(struct stmt *st, int i, size_t *ret_n)
 	*ret_n = 0;
 	if (type == SQLITE_NULL)
 		return NULL;
-	/* as text a blob gets its final NUL; the bytes stay what they are */
+	/* reading a blob as text appends a NUL and keeps its bytes */
 	const char *s = (const char *)sqlite3_column_text(q, i);
 	*ret_n = (size_t)sqlite3_column_bytes(q, i);
 	return s ? s : "";
@@ -406,39 +395,11 @@ static struct sqlite_bulk *my_bulk(struct bulk *b)
 	return (struct sqlite_bulk *)b;
 }
 
-static void bulk_int(struct bulk *b, int64_t v)
+static void bulk_next(struct bulk *b, const struct db_value *v)
 {
 	struct sqlite_bulk *m = my_bulk(b);
 
-	sqlite3_bind_int64(m->st, ++m->column, v);
-}
-
-static void bulk_real(struct bulk *b, double v)
-{
-	struct sqlite_bulk *m = my_bulk(b);
-
-	sqlite3_bind_double(m->st, ++m->column, v);
-}
-
-static void bulk_text(struct bulk *b, const char *s, size_t n)
-{
-	struct sqlite_bulk *m = my_bulk(b);
-
-	sqlite3_bind_text64(m->st, ++m->column, s, n, SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
-static void bulk_bytes(struct bulk *b, const void *p, size_t n)
-{
-	struct sqlite_bulk *m = my_bulk(b);
-
-	sqlite3_bind_blob64(m->st, ++m->column, n ? p : "", n, SQLITE_STATIC);
-}
-
-static void bulk_null(struct bulk *b)
-{
-	struct sqlite_bulk *m = my_bulk(b);
-
-	sqlite3_bind_null(m->st, ++m->column);
+	bind_value(m->st, ++m->column, v, SQLITE_TRANSIENT);
 }
 
 static int bulk_row(struct bulk *b)
@@ -447,9 +408,7 @@ static int bulk_row(struct bulk *b)
 
 	if (m->column != m->columns) {
 		m->column = 0;
-		strbuf_reset(&b->store->error);
-		strbuf_addstr(&b->store->error, "a row with the wrong number of columns");
-		return -EINVAL;
+		return store_fail(b->store, EINVAL, "a row with the wrong number of columns");
 	}
 	int r = sqlite3_step(m->st);
 	sqlite3_reset(m->st);
@@ -457,9 +416,8 @@ static int bulk_row(struct bulk *b)
 	return r == SQLITE_DONE ? 0 : sqlite_failed(b->store, r);
 }
 
-static int bulk_flush(struct bulk *b)
+static int bulk_flush(struct bulk *b PL_UNUSED)
 {
-	(void)b;
 	return 0;
 }
 
@@ -471,7 +429,7 @@ static void bulk_close(struct bulk *b)
 	free(b);
 }
 
-/* ---- looking after it ----------------------------------------------------------------------- */
+/* ---- maintenance ----------------------------------------------------------------------- */
 
 static int size(struct store *s, int64_t *ret)
 {
@@ -517,18 +475,15 @@ static int backup(struct store *s, const char *to)
 	} else if (r == SQLITE_OK) {
 		r = sqlite3_errcode(copy);
 	}
-	if (r != SQLITE_OK) {
-		strbuf_reset(&s->error);
-		strbuf_addf(&s->error, "cannot copy to '%s': %s", to,
-			    copy ? sqlite3_errmsg(copy) : sqlite3_errstr(r));
-	}
+	if (r != SQLITE_OK)
+		store_fail(s, EIO, "cannot copy to '%s': %s", to,
+			   copy ? sqlite3_errmsg(copy) : sqlite3_errstr(r));
 	sqlite3_close_v2(copy);
 	return r == SQLITE_OK ? 0 : -EIO;
 }
 
-static void version(struct store *s, struct strbuf *out)
+static void version(struct store *s PL_UNUSED, struct strbuf *out)
 {
-	(void)s;
 	strbuf_addf(out, "SQLite %s", sqlite3_libversion());
 }
 
@@ -547,11 +502,7 @@ static const struct store_engine engine = {
 	.rollback = sqlite_rollback,
 	.prepare = sqlite_prepare,
 	.finish = sqlite_finish,
-	.bind_int = bind_int,
-	.bind_real = bind_real,
-	.bind_text = bind_text,
-	.bind_bytes = bind_bytes,
-	.bind_null = bind_null,
+	.bind = bind,
 	.step = step,
 	.reset = reset,
 	.columns = columns,
@@ -562,11 +513,7 @@ static const struct store_engine engine = {
 	.get_text = get_text,
 	.changes = changes,
 	.bulk_open = bulk_open,
-	.bulk_int = bulk_int,
-	.bulk_real = bulk_real,
-	.bulk_text = bulk_text,
-	.bulk_bytes = bulk_bytes,
-	.bulk_null = bulk_null,
+	.bulk_value = bulk_next,
 	.bulk_row = bulk_row,
 	.bulk_flush = bulk_flush,
 	.bulk_close = bulk_close,
@@ -583,9 +530,4 @@ static const struct store_engine engine = {
 	.version = version,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "sqlite",
-	.library = "libsqlite3",
-	.functions = &engine,
-};
+PL_MODULE("sqlite", "libsqlite3", &engine);

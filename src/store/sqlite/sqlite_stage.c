@@ -1,15 +1,13 @@
-/* Jobs written aside, for several that fill a SQLite store at once; see store.h. */
+/* Staging, for several writers of a SQLite store at once; see store.h. */
 #include <string.h>
 
 #include "store/sqlite/sqlite.h"
 
-/* ---- writing aside ----------------------------------------------------------------------------
- */
+/* ---- temporary tables ------------------------------------------------------------------------ */
 
 /*
- * A temporary table hides the one of the same name in the store, so that everything that writes a
- * job writes there without knowing. Temporary tables lie in a file that has no name, not in memory:
- * a job may be large.
+ * A temporary table hides the one of the same name in the store, so that writers need not know of
+ * it. Temporary tables are in an unnamed file, because a job may be too large for memory.
  */
 enum table_work { TABLE_HIDE, TABLE_EMPTY, TABLE_PUBLISH, TABLE_SHOW };
 
@@ -24,7 +22,7 @@ static int each_table(struct store *s, enum table_work work)
 		"<> 'sqlite_' AND name NOT IN ('schema_version', 'job_number')",
 		-1, &st, NULL);
 	while (r == SQLITE_OK && (r = sqlite3_step(st)) == SQLITE_ROW) {
-		/* names and texts are those of our own migrations */
+		/* names and texts are from our own migrations */
 		const char *name = (const char *)sqlite3_column_text(st, 0);
 		const char *text = (const char *)sqlite3_column_text(st, 1);
 

@@ -1,4 +1,4 @@
-/* Samples that wait for a commit; see stream.h. */
+/* Buffering streamed samples; see stream.h. */
 #include "store/stream/stream.h"
 
 #include <errno.h>
@@ -7,10 +7,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "core/clock.h"
 #include "core/text/text.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/stream/stream_internal.h"
@@ -19,18 +15,13 @@
 #define BUSY_WAIT_MS 20000
 #define LEAVE_WAIT_MS 1000
 
-/* ---- tracks -----------------------------------------------------------------------------------
- */
+/* ---- tracks --------------------------------------------------------------------------------- */
 
 static uint64_t hash_track(const struct stream_job *j, const char *host, const char *source)
 {
-	XXH3_state_t state;
+	uint64_t h = hash_bytes(&j, sizeof(j));
 
-	XXH3_64bits_reset(&state);
-	XXH3_64bits_update(&state, &j, sizeof(j));
-	XXH3_64bits_update(&state, host, strlen(host) + 1);
-	XXH3_64bits_update(&state, source, strlen(source));
-	return XXH3_64bits_digest(&state);
+	return hash_more(hash_more(h, host, strlen(host)), source, strlen(source));
 }
 
 static void free_track(struct stream_track *t)
@@ -56,17 +47,19 @@ static void shape_of(const struct stream_track *t, const char *host,
 	}
 }
 
-/* The track that readings of a source go to now: one with the same metrics and room for a tick. */
+/* The track for readings of a source: one with the same metrics and room for a tick. */
 static struct stream_track *find_track(struct stream *s, struct stream_job *j, const char *host,
 				       const struct sample_file_source *from)
 {
-	struct stream_track **slot = &s->table[hash_track(j, host, from->name) % STREAM_TABLE];
+	uint64_t hash = hash_track(j, host, from->name);
 	struct stream_track key = {.job = j, .source = from->name}, *t;
 	uint32_t numbers[SAMPLE_METRICS_MAX];
 	unsigned round = 0;
 
 	shape_of(&key, host, from, numbers);
-	for (t = *slot; t; t = t->older) {
+	for (struct hash_slot *at = hash_map_first(&s->track_index, hash); at;
+	     at = hash_map_next(&s->track_index, at)) {
+		t = (struct stream_track *)at->value;
 		if (t->job != j || strcmp(t->host, host) != 0 || strcmp(t->source, from->name) != 0)
 			continue;
 		if (t->metric_count == from->metric_count &&
@@ -76,8 +69,7 @@ static struct stream_track *find_track(struct stream *s, struct stream_job *j, c
 		round = t->round >= round ? t->round + 1 : round;
 	}
 	t = xcalloc(1, sizeof(*t));
-	*t = (struct stream_track){.older = *slot,
-				   .job = j,
+	*t = (struct stream_track){.job = j,
 				   .host = xstrdup(host),
 				   .source = xstrdup(from->name),
 				   .metric_count = (unsigned)from->metric_count,
@@ -85,7 +77,7 @@ static struct stream_track *find_track(struct stream *s, struct stream_job *j, c
 	memcpy(t->metrics, numbers, sizeof(numbers));
 	for (size_t m = 0; m < from->metric_count; m++)
 		t->counters |= (uint64_t)(from->metrics[m].kind == KIND_COUNTER) << m;
-	*slot = t;
+	hash_map_add(&s->track_index, hash, (uintptr_t)t);
 	GROW(s->tracks, s->track_count, s->track_cap);
 	s->tracks[s->track_count++] = t;
 	s->rounds = round + 1 > s->rounds ? round + 1 : s->rounds;
@@ -95,7 +87,7 @@ static struct stream_track *find_track(struct stream *s, struct stream_job *j, c
 
 static uint32_t find_lane(struct stream *s, struct stream_track *t, struct stream_entity *e)
 {
-	/* entities come in the same order from batch to batch */
+	/* entities come in the same order in each batch */
 	for (size_t i = 0; i < t->lane_count; i++) {
 		size_t at = (t->lane_hint + i) % t->lane_count;
 
@@ -148,8 +140,7 @@ static void add_row(struct stream *s, struct stream_track *t, uint32_t lane, int
 	j->touched = true;
 }
 
-/* ---- readings ---------------------------------------------------------------------------------
- */
+/* ---- readings ------------------------------------------------------------------------------- */
 
 static void forget_places(struct stream *s)
 {
@@ -184,7 +175,7 @@ static void add_id(struct strbuf *out, const char *text, size_t n)
 	text_add_printable(out, text, n < STREAM_ID_MAX ? n : STREAM_ID_MAX);
 }
 
-/* Whose a job is, by what the file says of it; what is in a job does not say it itself. */
+/* The user of a job, from the entity of the job in the file. */
 static void add_user(struct strbuf *out, const struct sample_file *f, const struct entity *e,
 		     const char *id, size_t id_size)
 {
@@ -192,7 +183,7 @@ static void add_user(struct strbuf *out, const struct sample_file *f, const stru
 	size_t n;
 
 	if (e->kind == ENTITY_JOB) {
-		if (entity_fact(e, "user", &text, &n))
+		if (entity_metadata(e, "user", &text, &n))
 			add_id(out, text, n);
 		return;
 	}
@@ -202,14 +193,14 @@ static void add_user(struct strbuf *out, const struct sample_file *f, const stru
 
 			if (job->kind != ENTITY_JOB || strlen(job->name) != id_size ||
 			    memcmp(job->name, id, id_size) != 0 ||
-			    !entity_fact(job, "user", &text, &n))
+			    !entity_metadata(job, "user", &text, &n))
 				continue;
 			add_id(out, text, n);
 			return;
 		}
 }
 
-/* The job of an entity, else the day of its node. */
+/* The job of an entity, else the job that stands for a day of its node. */
 static int job_for(struct stream *s, const struct sample_file *f, const struct entity *e,
 		   const char *host, stream_job_of job_of, struct stream_job **ret)
 {
@@ -238,14 +229,15 @@ static void take_user(struct stream_job *j, const struct entity *e)
 	const char *user;
 	size_t n;
 
-	if (j->user || j->node || e->kind != ENTITY_JOB || !entity_fact(e, "user", &user, &n) || !n)
+	if (j->user || j->node || e->kind != ENTITY_JOB || !entity_metadata(e, "user", &user, &n) ||
+	    !n)
 		return;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	add_id(&text, user, n);
 	j->user = strbuf_take(&text);
 }
 
-/* Finds out where the rows of a place go. 0 with no track: what cannot be stored is left out. */
+/* Finds the track of an entity. 0 without a track: too many entities, it is left out. */
 static int find_place(struct stream *s, const struct sample_file *f, const char *host,
 		      uint32_t place, stream_job_of job_of, struct stream_place *ret)
 {
@@ -283,7 +275,7 @@ static int add_reading(struct stream *s, const struct sample_file *f, const char
 		if (at >= from->entity_count || !from->entities[at].kind)
 			continue;
 		struct stream_place *p = place_at(s, f->source, at);
-		/* a track that is full has another one behind it */
+		/* a full track is followed by another one */
 		if (p->track &&
 		    ((p->track->ticks.n == DELTA_CODING_MAX && p->track->serial != s->serial) ||
 		     !stream_job_is_near(p->track->job, f->time_us)))
@@ -298,7 +290,7 @@ static int add_reading(struct stream *s, const struct sample_file *f, const char
 	return 0;
 }
 
-/* Once a store was open, only a value that it does not take is an error of the data. */
+/* Once a store was open, only a refused value is an error of the data. */
 static int verdict(const struct stream *s, int r)
 {
 	return (r == -EBADMSG && !s->store->damaged) || r == -E2BIG ? -EBADMSG : -EAGAIN;
@@ -348,15 +340,14 @@ size_t stream_held(const struct stream *s)
 	return s->held;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ---------------------------------------------------------------------- */
 
 static void forget_tracks(struct stream *s)
 {
 	for (size_t i = 0; i < s->track_count; i++)
 		free_track(s->tracks[i]);
 	s->track_count = 0;
-	memset(s->table, 0, sizeof(s->table));
+	hash_map_clear(&s->track_index);
 	s->held = 0;
 	s->rounds = 0;
 }
@@ -364,11 +355,11 @@ static void forget_tracks(struct stream *s)
 void stream_forget(struct stream *s)
 {
 	forget_tracks(s);
-	/* numbers were given to what is not in the store now */
+	/* they have numbers that are not in the store */
 	stream_jobs_forget(s);
 }
 
-/* What will be over after a while. */
+/* Errors that may pass. */
 static bool passes(int r)
 {
 	return r == -EPIPE || r == -EAGAIN || r == -EBUSY || r == -ECONNREFUSED ||
@@ -376,8 +367,7 @@ static bool passes(int r)
 	       r == -ENOMEM;
 }
 
-/* Whoever reads a file by its path would never see what is written to one that is gone from there.
- */
+/* Readers open the file by its path and would not see data in a replaced one. */
 static bool is_replaced(const struct stream *s)
 {
 	struct stat was, is;
@@ -386,7 +376,7 @@ static bool is_replaced(const struct stream *s)
 				is.st_ino != was.st_ino || is.st_dev != was.st_dev);
 }
 
-/* It has no other name: nobody will read it. */
+/* Without any name nobody can read it. */
 static bool is_removed(const struct stream *s)
 {
 	struct stat st;
@@ -394,7 +384,7 @@ static bool is_removed(const struct stream *s)
 	return fstat(s->file, &st) < 0 || !st.st_nlink;
 }
 
-/* By O_PATH: closing any other descriptor of the file would give up SQLite's locks on it. */
+/* O_PATH, because closing any other descriptor of the file would release SQLite's locks. */
 static void remember_file(struct stream *s)
 {
 	struct stat st;
@@ -406,27 +396,26 @@ static void remember_file(struct stream *s)
 	}
 }
 
-/* What was committed to the old file must lie in it before its log is let go. */
+/* Before leaving the old file, all committed data must be in it. */
 static int leave_file(struct stream *s, struct strbuf *why)
 {
 	stream_forget(s);
 	int r = is_removed(s) ? 0 : store_settle(s->store, LEAVE_WAIT_MS);
-	if (r == -EAGAIN || r == -ENOSPC) {
-		strbuf_addf(why,
-			    "'%s' was moved while it %s: waits for the end of that, so that all "
-			    "that was committed is in it",
-			    s->store->where,
-			    r == -EAGAIN ? "is being read" : "has no room on its disk");
-		return -EBUSY;
-	}
+	if (r == -EAGAIN || r == -ENOSPC)
+		return strbuf_fail(
+			why, -EBUSY,
+			"'%s' was moved while it %s; waiting, so that all committed data are in "
+			"it",
+			s->store->where,
+			r == -EAGAIN ? "is being read" : "has no space on its disk");
 	if (r < 0)
-		strbuf_addf(why, "%s; some of what was committed may be missing where it is now; ",
+		strbuf_addf(why, "%s; some committed data may be missing in the moved file; ",
 			    store_error(s->store));
-	strbuf_addf(why,
-		    "'%s' is not the file any more that was opened: it was replaced or removed; "
-		    "goes on with the one that is there now, or a new one",
-		    s->store->where);
-	return -EAGAIN;
+	return strbuf_fail(
+		why, -EAGAIN,
+		"'%s' was replaced or removed after it was opened; continues with the file that is "
+		"there now, or a new one",
+		s->store->where);
 }
 
 int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
@@ -442,11 +431,10 @@ int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 		stream_forget(s);
 		return r == -ESTALE ? r : verdict(s, r);
 	}
-	/* while it was written to; one that was only moved has it, and the next commit looks again
-	 */
+	/* removed during the commit; a moved file has the data, and the next commit checks again */
 	if (is_replaced(s) && is_removed(s))
 		return leave_file(s, why);
-	/* it may be moved, or copied, at any time; somebody who reads puts it off to the next one
+	/* so that the file can be moved or copied at any time; readers delay it to the next commit
 	 */
 	(void)store_settle(s->store, 0);
 	forget_tracks(s);
@@ -457,15 +445,13 @@ int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 /* The position, and when it was written. */
 static int read_position(struct stream *s, uint64_t *position, int64_t *ret_us)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s->store, "SELECT position, time_us FROM sample_stream WHERE name = $1");
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s->store, "SELECT position, time_us FROM sample_stream WHERE name = $1",
+			    db_str(s->key));
+	int r = st ? stmt_step(st) : -EIO;
 
 	*position = 0;
 	*ret_us = 0;
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, s->key);
-	int r = stmt_step(st);
 	if (r == 1) {
 		*position = (uint64_t)stmt_get_int(st, 0);
 		*ret_us = stmt_get_int(st, 1);
@@ -479,7 +465,6 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	struct stream *s = xcalloc(1, sizeof(*s));
 	int64_t us;
 
-	s->scratch = (struct strbuf)STRBUF_INIT;
 	s->file = -1;
 	s->key = xstrdup(key);
 	int r = store_open_within(&s->store, url, STORE_WRITE, BUSY_WAIT_MS, why);
@@ -503,16 +488,10 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 
 int stream_take_over(struct stream *s, const char *key, uint64_t *position, struct strbuf *why)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s->store, "UPDATE sample_stream SET name = $1 WHERE name = $2");
 	int64_t us;
-	int r = -EIO;
+	int r = store_run(s->store, "UPDATE sample_stream SET name = $1 WHERE name = $2",
+			  db_str(s->key), db_str(key));
 
-	if (st) {
-		stmt_str(st, 1, s->key);
-		stmt_str(st, 2, key);
-		r = stmt_run(st);
-	}
 	if (r == 0)
 		r = read_position(s, position, &us);
 	if (r < 0)
@@ -520,17 +499,12 @@ int stream_take_over(struct stream *s, const char *key, uint64_t *position, stru
 	return r < 0 && passes(r) ? -EAGAIN : r;
 }
 
-/* The last sums of jobs. What fails, or takes too long, is made up for when it is opened again. */
+/* The last sums of jobs. What fails, or takes too long, is done at the next opening. */
 static void sum_up_last(struct stream *s, uint64_t limit_ns)
 {
 	int r = store_begin(s->store);
 
-	if (r == 0)
-		r = stream_jobs_sums(s, true, limit_ns);
-	if (r == 0)
-		r = store_commit(s->store);
-	if (r < 0)
-		store_rollback(s->store);
+	(void)store_end(s->store, r < 0 ? r : stream_jobs_sums(s, true, limit_ns));
 }
 
 void stream_close(struct stream *s)
@@ -552,7 +526,9 @@ void stream_close_within(struct stream *s, uint64_t limit_ns)
 	forget_places(s);
 	free(s->tracks);
 	free(s->key);
-	strbuf_release(&s->scratch);
+	free(s->jobs);
+	hash_map_release(&s->job_index);
+	hash_map_release(&s->track_index);
 	store_close(s->store);
 	close_fd(&s->file);
 	free(s);

@@ -1,4 +1,4 @@
-/* Which of the jobs of an id readings belong to: by their time; see identity.h. */
+/* Finds the job that samples belong to among those with the same id, by time; see identity.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ bool stream_job_is_near(const struct stream_job *j, int64_t time_us)
 	       identity_gap_us(j->from_us, j->until_us, time_us, time_us) <= JOB_GAP_US;
 }
 
-/* One of those that have the id. */
+/* A job with that id. */
 struct candidate {
 	int64_t no, from_us, until_us;
 	bool submitted;
@@ -21,14 +21,15 @@ static int list_candidates(struct stream *s, struct stream_job *j, struct candid
 			   size_t *ret_count)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s->store, "SELECT no, username, start_us, end_us, format, nth FROM "
-				       "job WHERE jobid = $1 ORDER BY no");
+		store_query(s->store,
+			    "SELECT no, username, start_us, end_us, format, nth FROM "
+			    "job WHERE jobid = $1 ORDER BY no",
+			    db_str(j->id));
 	size_t cap = 0;
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_str(st, 1, j->id);
 	while ((r = stmt_step(st)) == 1) {
 		int64_t nth = stmt_get_int(st, 5);
 
@@ -36,7 +37,7 @@ static int list_candidates(struct stream *s, struct stream_job *j, struct candid
 		GROW(*ret, *ret_count, cap);
 		(*ret)[(*ret_count)++] = (struct candidate){
 			.no = stmt_get_int(st, 0),
-			.user = stmt_is_null(st, 1) ? NULL : xstrdup(stmt_get_str(st, 1)),
+			.user = stmt_get_copy(st, 1),
 			.from_us = stmt_get_int(st, 2),
 			.until_us = stmt_get_int(st, 3),
 			.submitted = strcmp(stmt_get_str(st, 4), STREAM_FORMAT) != 0};
@@ -44,16 +45,13 @@ static int list_candidates(struct stream *s, struct stream_job *j, struct candid
 	return r;
 }
 
-/* The curves of a job that was submitted may go on after what was submitted. */
-static int add_time_of_curves(struct stream *s, struct candidate *c)
+/* The series of a submitted job may continue after what was submitted. */
+static int add_time_of_series(struct stream *s, struct candidate *c)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s->store, "SELECT min(first_us), max(last_us) FROM sample_series WHERE job = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, c->no);
-	int r = stmt_step(st);
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s->store, "SELECT min(first_us), max(last_us) FROM sample_series WHERE job = $1",
+		db_int(c->no));
+	int r = st ? stmt_step(st) : -EIO;
 	if (r <= 0 || stmt_is_null(st, 0))
 		return r < 0 ? r : 0;
 	int64_t first = stmt_get_int(st, 0), last = stmt_get_int(st, 1);
@@ -74,7 +72,7 @@ int stream_job_find(struct stream *s, struct stream_job *j, const char *user, in
 		int64_t gap = 0;
 
 		if (r == 0 && c->submitted)
-			r = add_time_of_curves(s, c);
+			r = add_time_of_series(s, c);
 		if (!j->node && c->from_us)
 			gap = identity_gap_us(c->from_us, c->until_us, time_us, time_us);
 		if (r == 0 && gap < nearest && !identity_users_differ(user, c->user)) {

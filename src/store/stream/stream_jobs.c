@@ -1,9 +1,6 @@
-/* Jobs whose samples come while they run: what the store knows of them, and their rows. */
+/* Jobs with streamed samples: what the store knows of them, and their rows. */
 #include <errno.h>
 #include <string.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "core/clock.h"
 #include "core/text/json_writer.h"
@@ -11,8 +8,7 @@
 #include "store/stream/stream_internal.h"
 #include "transport/known_names.h"
 
-/* ---- metrics, entities, hosts -----------------------------------------------------------------
- */
+/* ---- metrics, entities, hosts --------------------------------------------------------------- */
 
 static bool same_metric(const struct sample_metric *a, const struct sample_metric *b)
 {
@@ -21,17 +17,6 @@ static bool same_metric(const struct sample_metric *a, const struct sample_metri
 	/* what the store has went through a division */
 	return a->unit == b->unit && a->kind == b->kind && a->agg == b->agg &&
 	       (x > y ? x - y : y - x) <= x * 1e-12;
-}
-
-static uint32_t add_metric(struct stream_job *j, const struct sample_metric *m, char *name,
-			   bool written)
-{
-	GROW(j->metrics, j->metric_count, j->metric_cap);
-	struct stream_metric *known = &j->metrics[j->metric_count++];
-	*known = (struct stream_metric){.m = *m, .written = written};
-	known->m.name = name;
-	known->m.help = m->help ? xstrdup(m->help) : NULL;
-	return (uint32_t)j->metric_count;
 }
 
 /* Is this "source.metric"? */
@@ -55,92 +40,47 @@ uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *s
 	known = known_metric(source, m->name);
 	if (!(known && same_metric(known, m)) && !quota_take(&j->names, host))
 		return 0;
-	return add_metric(j, m, xasprintf("%s.%s", source, m->name), false);
+	GROW(j->metrics, j->metric_count, j->metric_cap);
+	struct stream_metric *added = &j->metrics[j->metric_count++];
+	*added = (struct stream_metric){.m = *m};
+	added->m.name = xasprintf("%s.%s", source, m->name);
+	added->m.help = m->help ? xstrdup(m->help) : NULL;
+	return (uint32_t)j->metric_count;
 }
 
-static void hash_entity(const char *host, enum entity_kind kind, const char *name, uint64_t *low,
-			uint64_t *high)
-{
-	XXH3_state_t state;
-
-	XXH3_128bits_reset(&state);
-	XXH3_128bits_update(&state, host, strlen(host) + 1);
-	XXH3_128bits_update(&state, &kind, sizeof(kind));
-	XXH3_128bits_update(&state, name, strlen(name));
-	XXH128_hash_t h = XXH3_128bits_digest(&state);
-	*low = h.low64;
-	*high = h.high64;
-}
-
-static uint32_t *entity_place(struct stream_job *j, uint64_t low, uint64_t high)
-{
-	for (uint64_t at = low;; at++) {
-		uint32_t *p = &j->table[at & (j->table_size - 1)];
-
-		if (!*p || (j->entities[*p - 1]->low == low && j->entities[*p - 1]->high == high))
-			return p;
-	}
-}
-
-static void grow_table(struct stream_job *j)
-{
-	free(j->table);
-	j->table_size = j->table_size ? j->table_size * 2 : 16;
-	j->table = xcalloc(j->table_size, sizeof(*j->table));
-	for (size_t i = 0; i < j->entity_count; i++)
-		*entity_place(j, j->entities[i]->low, j->entities[i]->high) = (uint32_t)i + 1;
-}
-
-/* fresh: it is not from the store, and its host must have a share. */
+/* fresh: it is not from the store, and counts towards the share of its host. */
 static struct stream_entity *add_entity(struct stream_job *j, const char *host,
 					enum entity_kind kind, const char *name, bool fresh)
 {
-	uint64_t low, high;
+	struct entity_hash h = entity_hash(host, kind, name, 0);
 
-	hash_entity(host, kind, name, &low, &high);
-	if (j->entity_count * 2 >= j->table_size)
-		grow_table(j);
-	uint32_t *place = entity_place(j, low, high);
-	if (*place)
-		return j->entities[*place - 1];
+	for (struct hash_slot *s = hash_map_first(&j->index, h.low); s;
+	     s = hash_map_next(&j->index, s))
+		if (j->entities[s->value]->high == h.high)
+			return j->entities[s->value];
 	if (j->entity_count == STREAM_ENTITIES_MAX || (fresh && !quota_take(&j->rooms, host)))
 		return NULL;
 	struct stream_entity *e = xcalloc(1, sizeof(*e));
+	hash_map_add(&j->index, h.low, j->entity_count);
 	GROW(j->entities, j->entity_count, j->entity_cap);
 	j->entities[j->entity_count++] = e;
 	*e = (struct stream_entity){
-		.low = low, .high = high, .number = (uint32_t)j->entity_count, .kind = kind};
-	*place = e->number;
+		.high = h.high, .number = (uint32_t)j->entity_count, .kind = kind};
 	return e;
 }
 
-/* Facts of several sources about one entity: the lines of both, those of the newer one first. */
-static void merge_facts(struct stream_entity *k, const struct entity *e)
+static void merge_metadata(struct stream_entity *k, const struct entity *e)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-
-	if (!e->facts || (k->facts && !strcmp(k->facts, e->facts)))
+	if (!e->metadata || (k->metadata && !strcmp(k->metadata, e->metadata)))
 		return;
-	strbuf_addstr(&out, e->facts);
-	for (const char *p = k->facts; p && *p;) {
-		size_t key = strcspn(p, "="), line = strcspn(p, "\n") + 1;
-		_cleanup_free_ char *name = xstrndup(p, key);
-		const char *value, *old = p + key + 1;
-		size_t size, old_size = line - key - 2;
-
-		/* nothing new in it as long as every line of it is there */
-		if (!entity_fact(e, name, &value, &size))
-			strbuf_add(&out, p, line);
-		else if (size != old_size || memcmp(value, old, size) != 0)
-			k->new_facts = true;
-		p += line;
-	}
-	if (!k->facts || out.len != strlen(k->facts))
-		k->new_facts = true;
-	if (!k->new_facts)
+	bool changed;
+	_cleanup_free_ char *merged = entity_merge_metadata(k->metadata, e, &changed);
+	k->new_metadata = k->new_metadata || changed;
+	if (!k->new_metadata)
 		return;
-	free(k->facts);
-	k->facts = strbuf_take(&out);
+	free(k->metadata);
+	k->metadata = merged;
+	merged = NULL;
 }
 
 struct stream_entity *stream_job_entity(struct stream_job *j, const char *host,
@@ -156,7 +96,7 @@ struct stream_entity *stream_job_entity(struct stream_job *j, const char *host,
 		k->host = xstrdup(host);
 		k->name = strbuf_take(&name);
 	}
-	merge_facts(k, e);
+	merge_metadata(k, e);
 	return k;
 }
 
@@ -169,49 +109,41 @@ void stream_job_host(struct stream_job *j, const char *host)
 	j->hosts[j->host_count++] = xstrdup(host);
 }
 
-/* ---- what the store knows ---------------------------------------------------------------------
- */
+/* ---- what the store knows ------------------------------------------------------------------- */
 
-/* Numbers have no gaps: a job is written by us, or by `submit`, which counts likewise. */
+/* Numbers have no gaps: we or `submit` wrote them, who both count so. */
 static int load_metrics(struct stream *s, struct stream_job *j)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s->store, "SELECT n, name, unit, kind, aggregation, scale / divisor FROM "
-			  "sample_metric WHERE job = $1 ORDER BY n");
+	_cleanup_stmt_ struct stmt *st = sample_rows_metrics(s->store, j->no);
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, j->no);
 	while ((r = stmt_step(st)) == 1) {
-		const struct sample_metric m = {.unit = metric_unit_by_name(stmt_get_str(st, 2)),
-						.kind = metric_kind_by_name(stmt_get_str(st, 3)),
-						.agg = metric_agg_by_name(stmt_get_str(st, 4)),
-						.scale = stmt_get_real(st, 5)};
-
-		if (stmt_get_int(st, 0) != (int64_t)j->metric_count + 1)
+		GROW(j->metrics, j->metric_count, j->metric_cap);
+		struct stream_metric *m = &j->metrics[j->metric_count++];
+		m->written = true;
+		if (sample_rows_get_metric(st, &m->m) != (int64_t)j->metric_count)
 			return -EBADMSG;
-		(void)add_metric(j, &m, xstrdup(stmt_get_str(st, 1)), true);
 	}
 	return r;
 }
 
 static int load_entities(struct stream *s, struct stream_job *j)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s->store,
-		"SELECT n, host, kind, name FROM sample_entity WHERE job = $1 ORDER BY n");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s->store, "SELECT n, host, kind, name FROM sample_entity WHERE job = $1 ORDER BY n",
+		db_int(j->no));
 	int r;
 
 	if (!st)
 		return -EIO;
-	stmt_int(st, 1, j->no);
 	while ((r = stmt_step(st)) == 1) {
 		uint64_t n = (uint64_t)stmt_get_int(st, 0);
 
 		if (n > STREAM_ENTITIES_MAX || n <= j->entity_count)
 			return -EBADMSG;
-		/* `submit` leaves out entities that had no value: their numbers are taken */
+		/* `submit` leaves out entities without values, but their numbers are taken */
 		while (j->entity_count + 1 < n) {
 			char gap[32];
 
@@ -230,21 +162,12 @@ static int load_entities(struct stream *s, struct stream_job *j)
 
 static int load_rest(struct stream *s, struct stream_job *j)
 {
-	_cleanup_stmt_ struct stmt *ticks = stmt_prepare(
-		s->store, "SELECT coalesce(max(n), 0) FROM sample_tick WHERE job = $1");
 	_cleanup_stmt_ struct stmt *hosts =
-		stmt_prepare(s->store, "SELECT host FROM job_host WHERE job = $1");
-	int r;
+		store_query(s->store, "SELECT host FROM job_host WHERE job = $1", db_int(j->no));
+	int r = hosts ? sample_rows_last_tick(s->store, j->no, &j->tick_count) : -EIO;
 
-	if (!ticks || !hosts)
-		return -EIO;
-	stmt_int(ticks, 1, j->no);
-	r = stmt_step(ticks);
 	if (r < 0)
 		return r;
-	j->tick_count = (uint32_t)stmt_get_int(ticks, 0);
-	stmt_reset(ticks);
-	stmt_int(hosts, 1, j->no);
 	while ((r = stmt_step(hosts)) == 1)
 		stream_job_host(j, stmt_get_str(hosts, 0));
 	j->host_known = j->host_count;
@@ -274,7 +197,7 @@ static void free_job(struct stream_job *j)
 	for (size_t i = 0; i < j->entity_count; i++) {
 		free(j->entities[i]->host);
 		free(j->entities[i]->name);
-		free(j->entities[i]->facts);
+		free(j->entities[i]->metadata);
 		free(j->entities[i]);
 	}
 	for (size_t i = 0; i < j->host_count; i++)
@@ -283,7 +206,7 @@ static void free_job(struct stream_job *j)
 	quota_release(&j->rooms);
 	free(j->metrics);
 	free(j->entities);
-	free(j->table);
+	hash_map_release(&j->index);
 	free(j->hosts);
 	free(j->id);
 	free(j->user);
@@ -294,11 +217,13 @@ static void free_job(struct stream_job *j)
 int stream_job(struct stream *s, const char *id, const char *node, const char *user,
 	       int64_t time_us, struct stream_job **ret)
 {
-	struct stream_job **slot = &s->jobs[XXH3_64bits(id, strlen(id)) % STREAM_TABLE];
+	uint64_t hash = hash_text(id);
 	struct stream_job *j;
 	int64_t nth = 0;
 
-	for (j = *slot; j; j = j->next) {
+	for (struct hash_slot *at = hash_map_first(&s->job_index, hash); at;
+	     at = hash_map_next(&s->job_index, at)) {
+		j = (struct stream_job *)at->value;
 		if (strcmp(j->id, id) != 0)
 			continue;
 		if (stream_job_is_near(j, time_us) && !identity_users_differ(user, j->user)) {
@@ -324,99 +249,78 @@ int stream_job(struct stream *s, const char *id, const char *node, const char *u
 		free_job(j);
 		return r;
 	}
-	/* one that is known, and whose time in the store is longer than we knew */
-	for (struct stream_job *k = *slot; k; k = k->next)
-		if (j->no && k->no == j->no) {
-			k->from_us = j->from_us < k->from_us ? j->from_us : k->from_us;
-			k->until_us = j->until_us > k->until_us ? j->until_us : k->until_us;
-			free_job(j);
-			*ret = k;
-			return 0;
-		}
-	j->next = *slot;
-	*slot = *ret = j;
+	/* one that we know, but whose time in the store is longer than we knew */
+	for (struct hash_slot *at = hash_map_first(&s->job_index, hash); at && j->no;
+	     at = hash_map_next(&s->job_index, at)) {
+		struct stream_job *k = (struct stream_job *)at->value;
+
+		if (k->no != j->no)
+			continue;
+		k->from_us = j->from_us < k->from_us ? j->from_us : k->from_us;
+		k->until_us = j->until_us > k->until_us ? j->until_us : k->until_us;
+		free_job(j);
+		*ret = k;
+		return 0;
+	}
+	GROW(s->jobs, s->job_count, s->job_cap);
+	s->jobs[s->job_count++] = *ret = j;
+	hash_map_add(&s->job_index, hash, (uintptr_t)j);
 	return 0;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 int stream_jobs_number(struct stream *s)
 {
 	int64_t missing = 0, last = 0;
 
-	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job *j = s->jobs[i]; j; j = j->next)
-			missing += j->touched && !j->no;
+	for (size_t i = 0; i < s->job_count; i++)
+		missing += s->jobs[i]->touched && !s->jobs[i]->no;
 	if (!missing)
 		return 0;
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s->store, "UPDATE job_number SET last = last + $1 RETURNING last");
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, missing);
-	int r = stmt_step(st);
-	if (r <= 0)
-		return r < 0 ? r : -EIO;
-	last = stmt_get_int(st, 0);
-	stmt_reset(st);
-	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job *j = s->jobs[i]; j; j = j->next)
-			if (j->touched && !j->no)
-				j->no = -(last - --missing); /* taken, and not written */
+	int r = store_number_of(s->store, "UPDATE job_number SET last = last + $1 RETURNING last",
+				&last, db_int(missing));
+	if (r < 0)
+		return r == -ENODATA ? -EIO : r;
+	for (size_t i = 0; i < s->job_count; i++)
+		if (s->jobs[i]->touched && !s->jobs[i]->no)
+			s->jobs[i]->no = -(last - --missing); /* reserved, not yet written */
 	return 0;
 }
 
 static int write_new(struct stream *s, struct stream_job *j)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_json_ struct json_writer json = JSON_WRITER_INIT;
+
+	j->no = -j->no;
+	int r = store_run(
 		s->store,
 		"INSERT INTO job (no, jobid, jobname, username, start_us, end_us, duration_us, "
 		"cpu_us, num_procs, num_threads, peak_procs, peak_threads, bytes, format, source, "
 		"ingested_us, nth) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, 0, $8, $9, "
-		"$10, $11)");
-	_cleanup_stmt_ struct stmt *meta =
-		stmt_prepare(s->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)");
-	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
-
-	if (!st || !meta)
-		return -EIO;
-	j->no = -j->no;
-	stmt_int(st, 1, j->no);
-	stmt_str(st, 2, j->id);
-	stmt_str(st, 3, j->node ? "node" : NULL);
-	stmt_str(st, 4, j->user);
-	stmt_int(st, 5, j->first_us);
-	stmt_int(st, 6, j->last_us);
-	stmt_int(st, 7, j->last_us - j->first_us);
-	stmt_str(st, 8, STREAM_FORMAT);
-	stmt_str(st, 9, s->key);
-	stmt_int(st, 10, clock_realtime_us());
-	stmt_int(st, 11, j->nth);
-	int r = stmt_run(st);
+		"$10, $11)",
+		db_int(j->no), db_str(j->id), db_str(j->node ? "node" : NULL), db_str(j->user),
+		db_int(j->first_us), db_int(j->last_us), db_int(j->last_us - j->first_us),
+		db_str(STREAM_FORMAT), db_str(s->key), db_int(clock_realtime_us()), db_int(j->nth));
 	if (r < 0)
 		return r;
-	jsonw_begin_object(&json, NULL);
-	jsonw_str(&json, "jobid", j->id);
+	json_begin_object(&json, NULL);
+	json_str(&json, "jobid", j->id);
 	if (j->node)
-		jsonw_str(&json, "node", j->node);
+		json_str(&json, "node", j->node);
 	if (j->user)
-		jsonw_str(&json, "user", j->user);
-	jsonw_end_object(&json);
-	stmt_int(meta, 1, j->no);
-	stmt_bytes(meta, 2, json.out.buf, json.out.len);
-	return stmt_run(meta);
+		json_str(&json, "user", j->user);
+	json_end_object(&json);
+	return store_run(s->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)",
+			 db_int(j->no), db_bytes(json.out.buf, json.out.len));
 }
 
-/* The times of a job that was submitted are its own. */
+/* The statement leaves the times of a submitted job alone. */
 static int write_known(struct stmt *st, const struct stream_job *j)
 {
-	stmt_int(st, 1, j->first_us);
-	stmt_int(st, 2, j->last_us);
-	stmt_str(st, 3, j->user);
-	stmt_int(st, 4, clock_realtime_us());
-	stmt_int(st, 5, j->no);
-	int r = stmt_run(st);
+	int r = stmt_run_with(st, db_int(j->first_us), db_int(j->last_us), db_str(j->user),
+			      db_int(clock_realtime_us()), db_int(j->no));
+
 	if (r < 0)
 		return r;
 	return st->store->engine->changes(st) == 1 ? 0 : -ESTALE;
@@ -431,11 +335,8 @@ static int write_hosts(struct stream *s, struct stream_job *j)
 				       "VALUES ($1, $2, 0) ON CONFLICT DO NOTHING");
 	int r = st ? 0 : -EIO;
 
-	for (size_t i = j->host_known; i < j->host_count && r == 0; i++) {
-		stmt_int(st, 1, j->no);
-		stmt_str(st, 2, j->hosts[i]);
-		r = stmt_run(st);
-	}
+	for (size_t i = j->host_known; i < j->host_count && r == 0; i++)
+		r = stmt_run_with(st, db_int(j->no), db_str(j->hosts[i]));
 	j->host_known = j->host_count;
 	return r;
 }
@@ -448,18 +349,15 @@ static int by_number(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-/* Those that were touched, sorted: two that write the same jobs lock them in the same order. */
+/* Touched jobs by number, so that two writers of the same jobs lock them in the same order. */
 static struct stream_job **touched_jobs(struct stream *s, size_t *ret)
 {
-	struct stream_job **list = NULL;
-	size_t count = 0, cap = 0;
+	struct stream_job **list = xreallocarray(NULL, s->job_count + 1, sizeof(*list));
+	size_t count = 0;
 
-	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job *j = s->jobs[i]; j; j = j->next)
-			if (j->touched) {
-				GROW(list, count, cap);
-				list[count++] = j;
-			}
+	for (size_t i = 0; i < s->job_count; i++)
+		if (s->jobs[i]->touched)
+			list[count++] = s->jobs[i];
 	if (count)
 		qsort(list, count, sizeof(*list), by_number);
 	*ret = count;
@@ -494,30 +392,31 @@ int stream_jobs_write(struct stream *s)
 void stream_jobs_settle(struct stream *s)
 {
 	int64_t now = stream_now_us();
+	size_t kept = 0;
 
-	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job **p = &s->jobs[i]; *p;) {
-			struct stream_job *j = *p;
+	for (size_t i = 0; i < s->job_count; i++) {
+		struct stream_job *j = s->jobs[i];
 
-			if (j->touched)
-				j->seen_us = now;
-			j->touched = false;
-			if (!j->sums_due && now - j->seen_us > STREAM_IDLE_US) {
-				*p = j->next;
-				free_job(j);
-			} else {
-				p = &j->next;
-			}
-		}
+		if (j->touched)
+			j->seen_us = now;
+		j->touched = false;
+		if (!j->sums_due && now - j->seen_us > STREAM_IDLE_US)
+			free_job(j);
+		else
+			s->jobs[kept++] = j;
+	}
+	if (kept == s->job_count)
+		return;
+	s->job_count = kept;
+	hash_map_clear(&s->job_index);
+	for (size_t i = 0; i < kept; i++)
+		hash_map_add(&s->job_index, hash_text(s->jobs[i]->id), (uintptr_t)s->jobs[i]);
 }
 
 void stream_jobs_forget(struct stream *s)
 {
-	for (size_t i = 0; i < STREAM_TABLE; i++) {
-		for (struct stream_job *j = s->jobs[i], *next; j; j = next) {
-			next = j->next;
-			free_job(j);
-		}
-		s->jobs[i] = NULL;
-	}
+	for (size_t i = 0; i < s->job_count; i++)
+		free_job(s->jobs[i]);
+	s->job_count = 0;
+	hash_map_clear(&s->job_index);
 }

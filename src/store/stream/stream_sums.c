@@ -1,17 +1,16 @@
 /*
- * Sums of jobs whose samples come while they run, from their series: for a counter what it stood at
- * last, which for a job begins at 0, for a level its highest. They are made anew every minute of a
- * running job, and once more when nothing of it comes any longer.
+ * Sums of jobs with streamed samples, from their series: the last value of a counter, which begins
+ * at 0 for a job, and the highest of a gauge. They are updated every minute while a job runs, and
+ * once more when no more samples come.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "core/clock.h"
 #include "store/stream/stream_internal.h"
 
-#define SLICE 256 /* jobs that are summed up in one transaction */
+#define SLICE 256 /* jobs that are updated in one transaction */
 
-/* A sum is a whole number in the metric's unit; what a peer claims may be out of its range. */
+/* A sum is a whole number in the metric's unit; a value from a node may be out of range. */
 static const char sums_sql[] =
 	"INSERT INTO job_sum (job, metric, sum, max) "
 	"SELECT job, name, "
@@ -25,8 +24,8 @@ static const char sums_sql[] =
 	"GROUP BY s.job, m.name) t WHERE true "
 	"ON CONFLICT (job, metric) DO UPDATE SET sum = excluded.sum, max = excluded.max";
 
-/* CPU time of the job by the best of these that there is, in the unit of its metric; processes and
- * threads as far as they have ended. */
+/* CPU time of the job from the best of these metrics, converted to microseconds; processes and
+ * threads that have ended. */
 static const char cpu_sql[] =
 	"UPDATE job SET cpu_us = coalesce((SELECT CASE m.unit WHEN 'ns' THEN s.sum / 1000 ELSE s.sum END "
 	"FROM job_sum s JOIN sample_metric m ON m.job = s.job AND m.name = s.metric WHERE s.job = $1 "
@@ -59,16 +58,11 @@ static int sum_up(struct stream *s, struct sums *u, int64_t job)
 		u->cpu = stmt_prepare(s->store, cpu_sql);
 	if (!u->sums || !u->cpu)
 		return -EIO;
-	stmt_int(u->sums, 1, job);
-	int r = stmt_run(u->sums);
-	if (r < 0)
-		return r;
-	stmt_int(u->cpu, 1, job);
-	stmt_int(u->cpu, 2, job);
-	return stmt_run(u->cpu);
+	int r = stmt_run_with(u->sums, db_int(job));
+	return r < 0 ? r : stmt_run_with(u->cpu, db_int(job), db_int(job));
 }
 
-/* What it takes in the store, for `retire`. */
+/* Updates its size in the store, for `retire`. */
 static int add_bytes(struct stream *s, struct sums *u, struct stream_job *j)
 {
 	if (!u->bytes)
@@ -76,14 +70,13 @@ static int add_bytes(struct stream *s, struct sums *u, struct stream_job *j)
 			stmt_prepare(s->store, "UPDATE job SET bytes = bytes + $1 WHERE no = $2");
 	if (!u->bytes)
 		return -EIO;
-	stmt_int(u->bytes, 1, j->bytes);
-	stmt_int(u->bytes, 2, j->no);
+	int r = stmt_run_with(u->bytes, db_int((int64_t)j->bytes), db_int(j->no));
 	j->bytes = 0;
-	return stmt_run(u->bytes);
+	return r;
 }
 
-/* How old its sums may be: in the first seconds of a job, and when nothing of it comes any longer,
- * they are soon made; those of a job that goes on and on are a minute old at most. */
+/* How old its sums may be: short for a new job and for one without new samples, at most a minute
+ * for a long one. */
 static int64_t sums_age_us(const struct stream_job *j, int64_t now)
 {
 	int64_t age = (now - j->met_us) / 8;
@@ -111,27 +104,19 @@ static int sum_up_due(struct stream *s, struct sums *u, struct stream_job *j, bo
 	return r;
 }
 
-/* A collector may have many thousands of jobs: whoever waits for a commit, or for the end, does not
- * wait for all of them. Those that it did not come to are the first ones of the next time. */
+/* A collector may have many thousands of jobs, and a commit or the end must not wait for all of
+ * them. The next call continues with the others. */
 int stream_jobs_sums(struct stream *s, bool all, uint64_t limit_ns)
 {
 	_cleanup_(release) struct sums u = {0};
 	uint64_t until = clock_boottime_ns() + limit_ns;
 	int r = 0;
 
-	for (size_t i = 0; i < STREAM_TABLE && r == 0; i++) {
-		struct stream_job *j = s->jobs[s->sums_at];
-
-		for (; j && r == 0; j = j->next)
-			r = sum_up_due(s, &u, j, all);
-		s->sums_at = (s->sums_at + 1) % STREAM_TABLE;
-		if (clock_boottime_ns() >= until)
-			break;
-	}
-	/* the others are due then, too */
-	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job *j = s->jobs[i]; j; j = j->next)
-			j->sums_due = j->sums_due || j->touched;
+	for (size_t i = 0; i < s->job_count && r == 0 && clock_boottime_ns() < until; i++)
+		r = sum_up_due(s, &u, s->jobs[s->sums_at++ % s->job_count], all);
+	/* the others are due next time */
+	for (size_t i = 0; i < s->job_count; i++)
+		s->jobs[i]->sums_due = s->jobs[i]->sums_due || s->jobs[i]->touched;
 	return r;
 }
 
@@ -144,19 +129,20 @@ int stream_jobs_repair(struct stream *s, int64_t since_us)
 
 	{
 		_cleanup_stmt_ struct stmt *st =
-			stmt_prepare(s->store, "SELECT no FROM job WHERE format = '" STREAM_FORMAT
-					       "' AND jobname IS NULL AND ingested_us >= $1");
+			store_query(s->store,
+				    "SELECT no FROM job WHERE format = '" STREAM_FORMAT
+				    "' AND jobname IS NULL AND ingested_us >= $1",
+				    db_int(since_us));
 
 		if (!st)
 			return -EIO;
-		stmt_int(st, 1, since_us);
 		while ((r = stmt_step(st)) == 1) {
 			GROW(jobs, count, cap);
 			jobs[count++] = stmt_get_int(st, 0);
 		}
 	}
 	for (size_t i = 0; i < count && r == 0; i++) {
-		/* a transaction for each is slow, one for all of them keeps others waiting */
+		/* one transaction per job is slow, one for all keeps other writers waiting */
 		if (i % SLICE == 0)
 			r = store_begin(s->store);
 		if (r == 0)

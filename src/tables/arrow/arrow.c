@@ -2,8 +2,6 @@
  * File.fbs. */
 #include "tables/arrow/arrow.h"
 
-#include <string.h>
-
 #include "tables/arrow/flatbuffer.h"
 
 enum { VERSION_5 = 4 };
@@ -42,7 +40,7 @@ static void add_type(struct strbuf *out, size_t ref, enum table_type type)
 	}
 }
 
-/* One pair of what the column is about, for those who look. */
+/* Adds the help text as metadata of the column. */
 static void add_help(struct strbuf *out, size_t ref, const char *help)
 {
 	size_t key, value, first = flatbuffer_references(out, ref, 1);
@@ -99,7 +97,7 @@ static void add_schema(struct strbuf *out, size_t ref, const struct table_column
 		add_field(out, first + 4 * i, &columns[i], i, in_dictionary[i]);
 }
 
-/* A message without its head; returns the reference to what it carries. */
+/* Starts a message; returns the reference to its header. */
 static size_t begin_message(struct strbuf *out, unsigned header, int64_t body)
 {
 	size_t ref;

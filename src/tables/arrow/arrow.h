@@ -1,9 +1,8 @@
 /*
- * The messages of Arrow's file format (Feather's second version): flatbuffers of a schema, batches
- * and the footer. Private to feather.c, arrow.c and their tests.
+ * Messages of Arrow's file format (Feather version 2): flatbuffers of the schema, batches and the
+ * footer. Private to feather.c, arrow.c and their tests.
  */
-#ifndef PL_TABLES_ARROW_ARROW_H
-#define PL_TABLES_ARROW_ARROW_H
+#pragma once
 
 #include "codecs/compress.h"
 #include "tables/table.h"
@@ -16,7 +15,7 @@ struct arrow_buffer {
 	int64_t at, size;
 };
 
-/* Where a message is, as the footer has it. */
+/* The place of a message, as in the footer. */
 struct arrow_block {
 	int64_t at;
 	int32_t head;
@@ -32,16 +31,14 @@ struct arrow_batch {
 	size_t buffer_count;
 	int64_t body; /* size of all buffers */
 	enum pack_codec codec;
-	int64_t dictionary; /* number of the column whose texts these are, -1: a batch of rows */
-	bool delta;         /* more of them */
+	int64_t dictionary; /* column of a dictionary batch, -1: a batch of rows */
+	bool delta;         /* it adds to the dictionary */
 };
 
-/* The columns; in_dictionary[i]: the texts of column i are numbers in its dictionary. */
+/* The schema; in_dictionary[i]: column i has dictionary indexes. */
 void arrow_schema_message(struct strbuf *out, const struct table_column *columns, size_t count,
 			  const bool *in_dictionary);
 void arrow_batch_message(struct strbuf *out, const struct arrow_batch *b);
 void arrow_footer(struct strbuf *out, const struct table_column *columns, size_t count,
 		  const bool *in_dictionary, const struct arrow_block *dictionaries,
 		  size_t dictionary_count, const struct arrow_block *batches, size_t batch_count);
-
-#endif

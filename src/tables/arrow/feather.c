@@ -1,9 +1,9 @@
 /*
- * Feather, second version, which is Arrow's file format: a batch is a record batch, each buffer
- * packed by itself. Texts of which the first batch has few are numbers in a dictionary; what later
- * batches bring of new ones goes before them, as more of it. All of them are remembered, up to a
- * limit: beyond it a text that comes again is in the dictionary twice, which the format allows, but
- * not every reader (ClickHouse does not).
+ * Feather version 2, which is Arrow's file format: each batch is a record batch whose buffers are
+ * compressed one by one. A text column with few distinct texts in the first batch has a dictionary;
+ * new texts of later batches are added to it as deltas. Texts are remembered up to a limit: beyond
+ * it a text may be in the dictionary twice, which the format allows, but not every reader
+ * (ClickHouse does not).
  */
 #include <errno.h>
 #include <string.h>
@@ -12,28 +12,24 @@
 #include "tables/column_dictionary.h"
 #include "tables/file_writer.h"
 
-#define FIRST_MAX 8192u               /* texts of a column in the first batch, for a dictionary */
-#define FIRST_BYTES ((size_t)1 << 19) /* and their bytes */
+#define FIRST_MAX 8192u               /* most distinct texts in the first batch for a dictionary */
+#define FIRST_BYTES ((size_t)1 << 19) /* and most bytes of them */
 #define KNOWN_MAX 131072u             /* texts of a column that are remembered */
 #define KNOWN_BYTES ((size_t)8 << 20) /* and their bytes */
-#define TEXT_BYTES \
-	((size_t)32 << 20) /* of a column in a record batch, unless a row alone has more */
+#define TEXT_BYTES ((size_t)32 << 20) /* of a column in a record batch, unless one row has more */
 
 struct column {
 	const struct table_column *about;
-	struct column_dictionary dict; /* what is remembered */
-	int64_t forgotten;             /* texts of the dictionary that are not */
-	uint32_t written;              /* of those remembered */
-	bool begun;                    /* the dictionary has a batch */
+	struct column_dictionary dict; /* texts that are remembered */
+	int64_t forgotten;             /* texts in the file's dictionary that are not */
+	uint32_t written;              /* texts of dict that are written */
+	bool begun;                    /* the file's dictionary has a batch */
 };
 
-struct table_file {
-	struct file_writer out;
-	struct packer packer;
-	const struct table_column *about;
+struct feather_file {
+	struct table_file file;
 	struct column *columns;
 	bool *in_dictionary;
-	size_t count;
 	bool begun; /* the schema is written */
 	struct arrow_block *dictionaries, *batches;
 	size_t dictionary_count, dictionary_room, batch_count, batch_room;
@@ -42,12 +38,14 @@ struct table_file {
 	struct arrow_node *nodes;
 	struct arrow_buffer *buffers;
 	size_t node_count, buffer_count;
-	uint32_t *codes; /* numbers of a batch's texts in the dictionary */
+	uint32_t *codes; /* dictionary indexes of a batch's texts */
 };
 
-static void free_table(struct table_file *f)
+static void release(struct table_file *t)
 {
-	for (size_t i = 0; i < f->count; i++)
+	struct feather_file *f = (struct feather_file *)t;
+
+	for (size_t i = 0; f->columns && i < t->count; i++)
 		column_dictionary_release(&f->columns[i].dict);
 	free(f->columns);
 	free(f->in_dictionary);
@@ -59,84 +57,69 @@ static void free_table(struct table_file *f)
 	strbuf_release(&f->head);
 	strbuf_release(&f->body);
 	strbuf_release(&f->work);
-	packer_close(&f->packer);
-	free(f);
 }
 
-static int open_table(struct table_file **ret, const char *path, const struct table_column *columns,
-		      size_t count, const struct table_options *o, struct strbuf *why)
+static int open_feather(struct table_file *t, const char *path PL_UNUSED,
+			const struct table_options *o PL_UNUSED, struct strbuf *why PL_UNUSED)
 {
-	struct packer packer;
-	int r = packer_open(&packer, "lz4 zstd none", o->codec, why);
+	struct feather_file *f = (struct feather_file *)t;
+	size_t room = t->count + 1;
 
-	if (r < 0)
-		return r;
-	struct table_file *f = xcalloc(1, sizeof(*f));
-	size_t room = count ? count : 1;
-	f->packer = packer;
-	f->about = columns;
-	f->count = count;
 	f->columns = xcalloc(room, sizeof(*f->columns));
 	f->in_dictionary = xcalloc(room, sizeof(*f->in_dictionary));
 	f->nodes = xcalloc(room, sizeof(*f->nodes));
 	f->buffers = xcalloc(room * 3, sizeof(*f->buffers));
 	f->codes = xcalloc(TABLE_BATCH, sizeof(*f->codes));
 	f->head = f->body = f->work = (struct strbuf)STRBUF_INIT;
-	for (size_t i = 0; i < count; i++) {
-		f->columns[i].about = &columns[i];
+	for (size_t i = 0; i < t->count; i++) {
+		f->columns[i].about = &t->columns[i];
 		column_dictionary_init(&f->columns[i].dict);
 	}
-	r = file_writer_open(&f->out, path, why);
-	if (r < 0) {
-		free_table(f);
-		return r;
-	}
-	file_writer_add(&f->out, "ARROW1\0", 8);
-	*ret = f;
+	file_writer_add(&t->out, "ARROW1\0", 8);
 	return 0;
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
-/* The message in head and body, behind what is written. */
-static struct arrow_block put_message(struct table_file *f)
+/* Writes the message in head and body. */
+static struct arrow_block put_message(struct feather_file *f)
 {
 	const uint32_t mark[2] = {UINT32_MAX, (uint32_t)f->head.len};
 	struct arrow_block b = {
-		.at = (int64_t)f->out.at,
+		.at = (int64_t)f->file.out.at,
 		.head = (int32_t)(f->head.len + sizeof(mark)),
 		.body = (int64_t)f->body.len,
 	};
 
-	file_writer_add(&f->out, mark, sizeof(mark));
-	file_writer_add(&f->out, f->head.buf, f->head.len);
-	file_writer_add(&f->out, f->body.buf, f->body.len);
+	file_writer_add(&f->file.out, mark, sizeof(mark));
+	file_writer_add(&f->file.out, f->head.buf, f->head.len);
+	file_writer_add(&f->file.out, f->body.buf, f->body.len);
 	return b;
 }
 
-static void begin_body(struct table_file *f)
+static void begin_body(struct feather_file *f)
 {
 	strbuf_reset(&f->body);
 	f->node_count = f->buffer_count = 0;
 }
 
-static void add_node(struct table_file *f, size_t rows, size_t absent)
+static void add_node(struct feather_file *f, size_t rows, size_t absent)
 {
 	f->nodes[f->node_count++] =
 		(struct arrow_node){.rows = (int64_t)rows, .absent = (int64_t)absent};
 }
 
-/* A buffer, packed where that makes it smaller; its own size is before it then, -1 where it is as
- * it was. */
-static bool add_buffer(struct table_file *f, const void *data, size_t n)
+/* Adds a buffer, compressed if that makes it smaller: its uncompressed size comes before it, or -1
+ * if it is not compressed. */
+static bool add_buffer(struct feather_file *f, const void *data, size_t n)
 {
 	struct strbuf *body = &f->body;
 	size_t at = body->len;
 	int64_t size = (int64_t)n;
 
-	if (n && f->packer.codec != PACK_NONE) {
+	if (n && f->file.packer->codec != PACK_NONE) {
 		strbuf_add(body, &size, sizeof(size));
-		if (!packer_add(&f->packer, data, n, body))
+		if (!packer_add(f->file.packer, data, n, body))
 			return false;
 		if (body->len - at - sizeof(size) >= n) {
 			size = -1;
@@ -154,7 +137,7 @@ static bool add_buffer(struct table_file *f, const void *data, size_t n)
 	return true;
 }
 
-static void end_body(struct table_file *f, size_t rows, int64_t dictionary, bool delta)
+static void end_body(struct feather_file *f, size_t rows, int64_t dictionary, bool delta)
 {
 	const struct arrow_batch b = {
 		.rows = (int64_t)rows,
@@ -163,7 +146,7 @@ static void end_body(struct table_file *f, size_t rows, int64_t dictionary, bool
 		.buffers = f->buffers,
 		.buffer_count = f->buffer_count,
 		.body = (int64_t)f->body.len,
-		.codec = f->packer.codec,
+		.codec = f->file.packer->codec,
 		.dictionary = dictionary,
 		.delta = delta,
 	};
@@ -171,10 +154,10 @@ static void end_body(struct table_file *f, size_t rows, int64_t dictionary, bool
 	arrow_batch_message(&f->head, &b);
 }
 
-/* ---- columns -------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
-/* A bit for each row, set where there is a value; none where all are there. */
-static bool add_validity(struct table_file *f, const uint8_t *absent, size_t rows, size_t missing)
+/* One bit per row, set if there is a value; no bits if no value is absent. */
+static bool add_validity(struct feather_file *f, const uint8_t *absent, size_t rows, size_t missing)
 {
 	if (!missing)
 		return add_buffer(f, NULL, 0);
@@ -188,9 +171,9 @@ static bool add_validity(struct table_file *f, const uint8_t *absent, size_t row
 	return add_buffer(f, bits, size);
 }
 
-/* Texts by their numbers, as offsets and bytes. codes NULL: all, in order. */
-static bool add_utf8(struct table_file *f, const struct column_dictionary *d, const uint32_t *codes,
-		     const uint8_t *absent, uint32_t from, size_t n)
+/* Texts by their indexes, as offsets and bytes. codes NULL: all, in order. */
+static bool add_utf8(struct feather_file *f, const struct column_dictionary *d,
+		     const uint32_t *codes, const uint8_t *absent, uint32_t from, size_t n)
 {
 	int32_t *offsets = xreallocarray(NULL, n + 1, sizeof(*offsets));
 
@@ -213,8 +196,8 @@ static bool add_utf8(struct table_file *f, const struct column_dictionary *d, co
 	return ok;
 }
 
-/* What a column's dictionary has got since it was last written, if anything. */
-static int put_dictionary(struct table_file *f, size_t number, struct strbuf *why)
+/* Writes the new texts of a column's dictionary, if there are any. */
+static int put_dictionary(struct feather_file *f, size_t number, struct strbuf *why)
 {
 	struct column *c = &f->columns[number];
 	size_t more = c->dict.count - c->written;
@@ -233,8 +216,8 @@ static int put_dictionary(struct table_file *f, size_t number, struct strbuf *wh
 	return 0;
 }
 
-/* Numbers of the batch's texts among those that are remembered, in f->codes. */
-static int know_texts(struct table_file *f, struct column *c, const struct table_texts *t,
+/* Finds or adds the batch's texts in the dictionary; their indexes are in f->codes. */
+static int know_texts(struct feather_file *f, struct column *c, const struct table_texts *t,
 		      struct strbuf *why)
 {
 	if (c->dict.count >= KNOWN_MAX || c->dict.bytes.len >= KNOWN_BYTES) {
@@ -245,12 +228,12 @@ static int know_texts(struct table_file *f, struct column *c, const struct table
 	column_dictionary_texts(&c->dict, t, f->codes);
 	if (c->forgotten + c->dict.count <= INT32_MAX)
 		return 0;
-	strbuf_addf(why, "column '%s' has more than %d distinct texts", c->about->name, INT32_MAX);
-	return -EFBIG;
+	return strbuf_fail(why, -EFBIG, "column '%s' has more than %d distinct texts",
+			   c->about->name, INT32_MAX);
 }
 
-static bool add_numbers(struct table_file *f, const struct column *c, const struct table_values *v,
-			size_t rows)
+static bool add_numbers(struct feather_file *f, const struct column *c,
+			const struct table_values *v, size_t rows)
 {
 	int32_t *numbers = xreallocarray(NULL, rows, sizeof(*numbers));
 
@@ -264,7 +247,7 @@ static bool add_numbers(struct table_file *f, const struct column *c, const stru
 	return ok;
 }
 
-static bool add_column(struct table_file *f, size_t number, const struct table_values *v,
+static bool add_column(struct feather_file *f, size_t number, const struct table_values *v,
 		       size_t from, size_t rows)
 {
 	struct column *c = &f->columns[number];
@@ -281,14 +264,14 @@ static bool add_column(struct table_file *f, size_t number, const struct table_v
 		return add_buffer(f, v->ints + from, rows * sizeof(*v->ints));
 	part.absent = absent;
 	part.codes = v->codes + from;
-	/* what the batch's texts have for numbers was lost by the columns before */
+	/* the columns before have overwritten f->codes */
 	column_dictionary_texts(&c->dict, &v->texts, f->codes);
 	if (f->in_dictionary[number])
 		return add_numbers(f, c, &part, rows);
 	return add_utf8(f, &c->dict, part.codes, absent, 0, rows);
 }
 
-/* ---- batches -------------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 static bool has_few_texts(const struct table_values *v, size_t rows)
 {
@@ -299,26 +282,26 @@ static bool has_few_texts(const struct table_values *v, size_t rows)
 	       t->begin[t->count] <= FIRST_BYTES;
 }
 
-static void begin(struct table_file *f, const struct table_batch *b)
+static void begin(struct feather_file *f, const struct table_batch *b)
 {
-	for (size_t i = 0; b && i < f->count; i++)
-		f->in_dictionary[i] =
-			f->about[i].type == TABLE_TEXT && has_few_texts(&b->columns[i], b->rows);
+	for (size_t i = 0; b && i < f->file.count; i++)
+		f->in_dictionary[i] = f->file.columns[i].type == TABLE_TEXT &&
+				      has_few_texts(&b->columns[i], b->rows);
 	strbuf_reset(&f->body);
-	arrow_schema_message(&f->head, f->about, f->count, f->in_dictionary);
+	arrow_schema_message(&f->head, f->file.columns, f->file.count, f->in_dictionary);
 	(void)put_message(f);
 	f->begun = true;
 }
 
-/* Does a column of texts have too many bytes in these rows? */
-static bool too_long(const struct table_file *f, const struct table_batch *b, size_t from,
+/* Does a text column have too many bytes in these rows? */
+static bool too_long(const struct feather_file *f, const struct table_batch *b, size_t from,
 		     size_t rows)
 {
-	for (size_t i = 0; i < f->count; i++) {
+	for (size_t i = 0; i < f->file.count; i++) {
 		const struct table_values *v = &b->columns[i];
 		size_t size = 0;
 
-		if (f->about[i].type != TABLE_TEXT || f->in_dictionary[i])
+		if (f->file.columns[i].type != TABLE_TEXT || f->in_dictionary[i])
 			continue;
 		for (size_t k = from; k < from + rows; k++)
 			if (!v->absent_count || !v->absent[k])
@@ -330,7 +313,7 @@ static bool too_long(const struct table_file *f, const struct table_batch *b, si
 	return false;
 }
 
-static int put_rows(struct table_file *f, const struct table_batch *b, size_t from, size_t rows,
+static int put_rows(struct feather_file *f, const struct table_batch *b, size_t from, size_t rows,
 		    struct strbuf *why)
 {
 	if (rows > 1 && too_long(f, b, from, rows)) {
@@ -339,23 +322,24 @@ static int put_rows(struct table_file *f, const struct table_batch *b, size_t fr
 		return r < 0 ? r : put_rows(f, b, from + rows / 2, rows - rows / 2, why);
 	}
 	begin_body(f);
-	for (size_t i = 0; i < f->count; i++)
+	for (size_t i = 0; i < f->file.count; i++)
 		if (!add_column(f, i, &b->columns[i], from, rows))
 			return packer_failed(why);
 	end_body(f, rows, -1, false);
 	GROW(f->batches, f->batch_count, f->batch_room);
 	f->batches[f->batch_count++] = put_message(f);
-	return file_writer_flush(&f->out, why);
+	return file_writer_flush(&f->file.out, why);
 }
 
-static int write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *t, const struct table_batch *b, struct strbuf *why)
 {
+	struct feather_file *f = (struct feather_file *)t;
 	int r = 0;
 
 	if (!f->begun)
 		begin(f, b);
-	for (size_t i = 0; i < f->count && r == 0; i++) {
-		if (f->about[i].type != TABLE_TEXT)
+	for (size_t i = 0; i < f->file.count && r == 0; i++) {
+		if (f->file.columns[i].type != TABLE_TEXT)
 			continue;
 		if (!f->in_dictionary[i]) {
 			column_dictionary_reset(&f->columns[i].dict);
@@ -368,38 +352,31 @@ static int write_batch(struct table_file *f, const struct table_batch *b, struct
 	return r < 0 ? r : put_rows(f, b, 0, b->rows, why);
 }
 
-static int close_table(struct table_file *f, struct strbuf *why)
+static int end(struct table_file *t, struct strbuf *why PL_UNUSED)
 {
-	static const uint32_t end[2] = {UINT32_MAX, 0};
+	static const uint32_t last[2] = {UINT32_MAX, 0};
+	struct feather_file *f = (struct feather_file *)t;
 
 	if (!f->begun)
 		begin(f, NULL);
-	file_writer_add(&f->out, end, sizeof(end));
-	arrow_footer(&f->head, f->about, f->count, f->in_dictionary, f->dictionaries,
+	file_writer_add(&t->out, last, sizeof(last));
+	arrow_footer(&f->head, t->columns, t->count, f->in_dictionary, f->dictionaries,
 		     f->dictionary_count, f->batches, f->batch_count);
 	uint32_t size = (uint32_t)f->head.len;
-	file_writer_add(&f->out, f->head.buf, f->head.len);
-	file_writer_add(&f->out, &size, sizeof(size));
-	file_writer_add(&f->out, "ARROW1", 6);
-	int r = file_writer_close(&f->out, why);
-	free_table(f);
-	return r;
-}
-
-static void abandon_table(struct table_file *f)
-{
-	if (!f)
-		return;
-	file_writer_abandon(&f->out);
-	free_table(f);
+	file_writer_add(&t->out, f->head.buf, f->head.len);
+	file_writer_add(&t->out, &size, sizeof(size));
+	file_writer_add(&t->out, "ARROW1", 6);
+	return 0;
 }
 
 const struct table_format table_feather = {
 	.name = "feather",
 	.suffix = ".feather",
-	.help = "Feather, Arrow's file format: pandas, polars, R; packed by lz4, zstd or not at all",
-	.open = open_table,
+	.help = "Feather, Arrow's file format: pandas, polars, R; codecs lz4, zstd, none",
+	.codecs = "lz4 zstd none",
+	.size = sizeof(struct feather_file),
+	.open = open_feather,
 	.write = write_batch,
-	.close = close_table,
-	.abandon = abandon_table,
+	.end = end,
+	.release = release,
 };

@@ -34,8 +34,8 @@ void flatbuffer_here(struct strbuf *out, size_t ref)
 	memcpy(out->buf + ref, &distance, sizeof(distance));
 }
 
-/* The list of where fields are lies before the table, which begins with the way back to it. Fields
- * come in the order of the list; each finds its own alignment. */
+/* The vtable, with the places of the fields, comes before the table, which begins with the distance
+ * to it. Fields are in the order given, each aligned. */
 void flatbuffer_table(struct strbuf *out, size_t ref, const struct flatbuffer_field *fields,
 		      size_t count)
 {
@@ -51,7 +51,7 @@ void flatbuffer_table(struct strbuf *out, size_t ref, const struct flatbuffer_fi
 			last = fields[i].number + 1;
 	}
 	size_t list = 4 + 2 * (size_t)last;
-	/* the table begins at a multiple of 8, so that fields of 8 bytes lie well in it */
+	/* the table begins at a multiple of 8, which aligns fields of 8 bytes */
 	while ((out->len + list) % 8)
 		strbuf_addch(out, 0);
 	put(out, list, 2);

@@ -26,7 +26,7 @@ void column_note_write(const char *source, const struct sample_metric *list, siz
 	}
 }
 
-/* The next word of a line; the line moves behind it. False when it does not fit. */
+/* Takes the next word of a line; false: it does not fit. */
 static bool next_word(const char **line, char *ret, size_t room)
 {
 	size_t n = strcspn(*line, "\t\n");
@@ -40,7 +40,7 @@ static bool next_word(const char **line, char *ret, size_t room)
 	return true;
 }
 
-/* The line that begins with this word, behind the word. */
+/* The rest of the line that begins with this word. */
 static const char *find_line(const char *note, const char *word)
 {
 	size_t n = strlen(word);
@@ -73,12 +73,7 @@ bool column_note_metric(const char *note, const char *column, struct sample_metr
 	*ret = (struct sample_metric){.name = name,
 				      .unit = metric_unit_by_name(unit),
 				      .kind = metric_kind_by_name(kind),
+				      .agg = metric_agg_by_name(agg),
 				      .scale = s};
-	if (ret->unit == UNIT_END || *end || !(s >= 1e-15 && s <= 1e15))
-		return false;
-	ret->agg = AGG_NONE;
-	for (int a = AGG_SUM; a <= AGG_NONE; a++)
-		if (!strcmp(agg, metric_agg_name((enum metric_agg)a)))
-			ret->agg = (enum metric_agg)a;
-	return true;
+	return ret->unit != UNIT_END && !*end && s >= 1e-15 && s <= 1e15;
 }

@@ -1,31 +1,31 @@
 /*
- * Chunks of compressed tables, packed here instead of by the library: it would read and unpack the
- * last chunk of each table to add a few rows to it, and its deflate is less than half as fast as
- * libdeflate's. What comes out is what its own filters, shuffle and deflate, read.
+ * Compresses chunks of tables in place of the library, which would read and decompress the last
+ * chunk of each table to add a few rows to it, and whose deflate is less than half as fast as
+ * libdeflate. The result is readable by the library's own filters, shuffle and deflate.
  */
 #include <libdeflate.h>
 #include <string.h>
 
 #include "tables/hdf5/hdf5_module.h"
 
-#define CHUNK_MAX ((size_t)1 << 20) /* of a file that others began */
+#define CHUNK_MAX ((size_t)1 << 20) /* of files that others created */
 #define DEFLATE_SKIPPED 2u          /* the second filter of a chunk was not applied */
 
-struct packer {
+struct chunk_writer {
 	struct libdeflate_compressor *compressor;
 	unsigned char *plain, *shuffled, *packed;
 	size_t room; /* of each */
 };
 
-struct packer *packer_new(int level)
+struct chunk_writer *chunk_writer_new(int level)
 {
-	struct packer *p = xcalloc(1, sizeof(*p));
+	struct chunk_writer *p = xcalloc(1, sizeof(*p));
 
 	p->compressor = libdeflate_alloc_compressor(level);
 	return p;
 }
 
-void packer_free(struct packer *p)
+void chunk_writer_free(struct chunk_writer *p)
 {
 	if (!p)
 		return;
@@ -37,7 +37,7 @@ void packer_free(struct packer *p)
 	free(p);
 }
 
-static void make_room(struct packer *p, size_t size)
+static void make_room(struct chunk_writer *p, size_t size)
 {
 	if (size <= p->room)
 		return;
@@ -47,8 +47,8 @@ static void make_room(struct packer *p, size_t size)
 	p->room = size;
 }
 
-/* Eight rows of eight bytes become eight columns of eight. */
-static void turn(uint64_t w[8])
+/* Transposes eight rows of eight bytes. */
+static void transpose(uint64_t w[8])
 {
 	static const struct {
 		unsigned apart, shift;
@@ -69,7 +69,7 @@ static void turn(uint64_t w[8])
 		}
 }
 
-/* All first bytes, then all second ones. Most of a row is texts of which most is nothing. */
+/* All first bytes, then all second ones. Most of a row is text, most of which is padding. */
 static void shuffle(const unsigned char *from, unsigned char *to, size_t rows, size_t row_size)
 {
 	size_t whole = rows & ~(size_t)7, words = row_size & ~(size_t)7;
@@ -85,7 +85,7 @@ static void shuffle(const unsigned char *from, unsigned char *to, size_t rows, s
 			}
 			if (!any)
 				continue;
-			turn(w);
+			transpose(w);
 			for (unsigned k = 0; k < 8; k++)
 				memcpy(to + (i + k) * rows + r, &w[k], 8);
 		}
@@ -94,15 +94,15 @@ static void shuffle(const unsigned char *from, unsigned char *to, size_t rows, s
 			to[i * rows + r] = from[r * row_size + i];
 }
 
-bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned char *rows, size_t n,
-		  size_t chunk_rows, size_t row_size)
+bool chunk_write(struct chunk_writer *p, hid_t table, uint64_t at, const unsigned char *rows,
+		 size_t n, size_t chunk_rows, size_t row_size)
 {
 	const size_t size = chunk_rows * row_size;
 	const hsize_t offset = at;
 	const unsigned char *data = rows;
 
 	make_room(p, size);
-	/* rows that are not there yet are as short as can be */
+	/* zeros for rows that do not exist yet compress best */
 	if (n < chunk_rows) {
 		memcpy(p->plain, rows, n * row_size);
 		memset(p->plain + n * row_size, 0, size - n * row_size);
@@ -112,7 +112,7 @@ bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned cha
 	size_t packed = p->compressor ? libdeflate_zlib_compress(p->compressor, p->shuffled, size,
 								 p->packed, size)
 				      : 0;
-	/* does not get smaller */
+	/* it would not get smaller */
 	if (!packed)
 		return H5Dwrite_chunk(table, H5P_DEFAULT, DEFLATE_SKIPPED, &offset, size,
 				      p->shuffled) >= 0;
@@ -127,9 +127,9 @@ static H5Z_filter_t filter_of(hid_t how, unsigned i)
 	return H5Pget_filter2(how, i, &flags, &none, NULL, 0, NULL, &config);
 }
 
-size_t packer_fits(hid_t table, size_t row_size, bool *ret_packed)
+size_t chunk_rows_of(hid_t table, size_t row_size, bool *ret_packed)
 {
-	hid_t how = H5Dget_create_plist(table);
+	_cleanup_id_ hid_t how = H5Dget_create_plist(table);
 	hsize_t rows = 0;
 
 	*ret_packed = false;
@@ -139,7 +139,6 @@ size_t packer_fits(hid_t table, size_t row_size, bool *ret_packed)
 	int filters = H5Pget_nfilters(how);
 	bool packed = filters == 2 && filter_of(how, 0) == H5Z_FILTER_SHUFFLE &&
 		      filter_of(how, 1) == H5Z_FILTER_DEFLATE;
-	H5Pclose(how);
 	if (!chunked || (filters && !packed) || rows > CHUNK_MAX / row_size)
 		return 0;
 	*ret_packed = packed;

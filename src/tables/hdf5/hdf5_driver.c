@@ -1,15 +1,14 @@
-/* What the library calls below itself: a driver for its files; see hdf5_shadow.c. */
-#include <limits.h>
+/* The driver that the library calls for its files; see hdf5_module.h. */
 #include <string.h>
 
-#include "tables/hdf5/hdf5_shadow.h"
+#include "tables/hdf5/hdf5_module.h"
 
 #define METADATA ((size_t)16 << 20)
 #define METADATA_SMALL ((size_t)1 << 20)
 
-/* The library hands what an access list says about the driver through as bytes. */
+/* The library copies the driver's part of an access list as bytes. */
 struct access {
-	struct shadow *shadow;
+	struct driver_file *file;
 };
 
 static H5FD_t *driver_open(const char *name PL_UNUSED, unsigned flags PL_UNUSED, hid_t fapl,
@@ -19,9 +18,9 @@ static H5FD_t *driver_open(const char *name PL_UNUSED, unsigned flags PL_UNUSED,
 
 	if (!a)
 		return NULL;
-	memset(&a->shadow->pub, 0, sizeof(a->shadow->pub));
-	a->shadow->eoa = 0;
-	return &a->shadow->pub;
+	memset(&a->file->pub, 0, sizeof(a->file->pub));
+	a->file->eoa = 0;
+	return &a->file->pub;
 }
 
 static herr_t driver_close(H5FD_t *file PL_UNUSED)
@@ -39,32 +38,36 @@ static herr_t driver_query(const H5FD_t *file PL_UNUSED, unsigned long *flags)
 
 static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type PL_UNUSED)
 {
-	return ((const struct shadow *)file)->eoa;
+	return ((const struct driver_file *)file)->eoa;
 }
 
 static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type PL_UNUSED, haddr_t addr)
 {
-	((struct shadow *)file)->eoa = addr;
+	((struct driver_file *)file)->eoa = addr;
 	return 0;
 }
 
 static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type PL_UNUSED)
 {
-	const struct shadow *s = (const struct shadow *)file;
+	const struct driver_file *f = (const struct driver_file *)file;
 
-	return s->size > s->eoa ? s->size : s->eoa;
+	return f->write && f->eoa > f->size ? f->eoa : f->size;
 }
 
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type PL_UNUSED, hid_t dxpl PL_UNUSED,
 			  haddr_t addr, size_t size, void *buffer)
 {
-	return shadow_read((struct shadow *)file, addr, size, buffer);
+	struct driver_file *f = (struct driver_file *)file;
+
+	return f->read(f, addr, size, buffer);
 }
 
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl PL_UNUSED, haddr_t addr,
 			   size_t size, const void *buffer)
 {
-	return shadow_write((struct shadow *)file, addr, size, buffer, type == H5FD_MEM_DRAW);
+	struct driver_file *f = (struct driver_file *)file;
+
+	return f->write ? f->write(f, addr, size, buffer, type == H5FD_MEM_DRAW) : -1;
 }
 
 static const H5FD_class_t driver = {
@@ -87,7 +90,7 @@ static const H5FD_class_t driver = {
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* Never larger, and never adjusted to what seems to be in use. */
+/* A fixed size, never adjusted to the apparent use. */
 static void size_cache(H5AC_cache_config_t *cache, size_t size)
 {
 	cache->set_initial_size = true;
@@ -97,10 +100,10 @@ static void size_cache(H5AC_cache_config_t *cache, size_t size)
 	cache->decr_mode = H5C_decr__off;
 }
 
-hid_t shadow_fapl(struct shadow *s)
+hid_t driver_access(struct driver_file *f)
 {
 	static hid_t id = -1;
-	const struct access a = {s};
+	const struct access a = {f};
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
 
 	if (id < 0)

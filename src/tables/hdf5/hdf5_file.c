@@ -1,6 +1,6 @@
 /*
- * The way to the module "hdf5", and reading of files by a child. The child writes a job into a file
- * that both have, says which job it is, and waits until that was taken.
+ * Loads the module "hdf5", and converts files in a child process. The child writes a job into a
+ * file that both have open, sends the job's id, and waits until the parent has taken it.
  */
 #include "tables/hdf5/hdf5_file.h"
 
@@ -15,10 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tables/hdf5/hdf5_jobs.h"
+#include "core/files/fs.h"
 #include "core/module.h"
 #include "core/system/sandbox.h"
 #include "core/system/socket_message.h"
+#include "tables/hdf5/hdf5_jobs.h"
 
 #define TEXT_MAX 65536u
 #define MEMORY ((rlim_t)4 << 30)
@@ -36,7 +37,7 @@ bool hdf5_is_file(const char *path)
 	struct stat st;
 	char first[8];
 
-	/* whoever writes to a pipe would lose the reader that we are for a moment */
+	/* opening a pipe would make us its reader for a moment, and its writer fail afterwards */
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -44,15 +45,15 @@ bool hdf5_is_file(const char *path)
 	       !memcmp(first, magic, sizeof(first));
 }
 
-/* What the child says: a job and its warnings, or the end and what was wrong. */
+/* A message of the child: a job and its warnings, or the end and its error. */
 struct message {
 	int32_t result; /* of the end; 1: a job */
 	uint32_t job_size, text_size;
 };
 
-/* ---- the child ------------------------------------------------------------------------------ */
+/* ---- the child ---- */
 
-static bool say(int fd, int result, const char *job, const char *text)
+static bool send_result(int fd, int result, const char *job, const char *text)
 {
 	struct message m = {result, (uint32_t)strlen(job), (uint32_t)strnlen(text, TEXT_MAX)};
 
@@ -60,12 +61,12 @@ static bool say(int fd, int result, const char *job, const char *text)
 	       send_all(fd, text, m.text_size);
 }
 
-static int tell_job(void *user, const char *job, const char *warnings)
+static int send_job(void *user, const char *job, const char *warnings)
 {
 	int fd = *(int *)user;
 	char taken;
 
-	return say(fd, 1, job, warnings) && receive_all(fd, &taken, 1) ? 0 : -EPIPE;
+	return send_result(fd, 1, job, warnings) && receive_all(fd, &taken, 1) ? 0 : -EPIPE;
 }
 
 static void be_child(const char *path, int fd, int out)
@@ -76,21 +77,21 @@ static void be_child(const char *path, int fd, int out)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setrlimit(RLIMIT_CORE, &none);
-	/* more than an honest file of this size can need */
+	/* more than a valid file of this size can need */
 	(void)stat(path, &st);
 	const rlim_t seconds = 120 + (rlim_t)(st.st_size >> 20);
 	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
 #if !defined(__SANITIZE_ADDRESS__)
 	(void)setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY, MEMORY});
 #endif
-	int r = hdf5_jobs_write(path, fd, tell_job, &out, &why);
-	(void)say(out, r < 0 ? r : 0, "", why.buf);
+	int r = hdf5_jobs_write(path, fd, send_job, &out, &why);
+	(void)send_result(out, r < 0 ? r : 0, "", why.buf);
 	_exit(0);
 }
 
-/* ---- the parent ----------------------------------------------------------------------------- */
+/* ---- the parent ---- */
 
-/* A descriptor of its own for the file, as it is now. */
+/* A separate descriptor for the file, with its own position. */
 static int open_again(int fd)
 {
 	_cleanup_free_ char *path = xasprintf("/proc/self/fd/%d", fd);
@@ -98,7 +99,7 @@ static int open_again(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Takes jobs until the child has said its last word; that goes to *ret_end. */
+/* Takes jobs until the child sends its result, which goes to *ret_end. */
 static int take_jobs(int from, int fd, hdf5_job_taker take, void *user, int *ret_end,
 		     struct strbuf *why)
 {
@@ -131,18 +132,15 @@ static int take_jobs(int from, int fd, hdf5_job_taker take, void *user, int *ret
 
 int hdf5_jobs(const char *path, hdf5_job_taker take, void *user, struct strbuf *why)
 {
-	const char *tmp = getenv("TMPDIR");
-	_cleanup_close_ int fd =
-		open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd = fs_scratch_file();
 	int pair[2], end = 0, status = 0;
 
-	/* so that a missing module is said here */
+	/* reports a missing module here, not in the child */
 	if (!hdf5_module(why))
 		return -ENOSYS;
-	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-		strbuf_addf(why, "no room for a temporary file: %s", strerror(errno));
-		return -ENOSPC;
-	}
+	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return strbuf_fail(why, -ENOSPC, "cannot create a temporary file in $TMPDIR: %s",
+				   strerror(fd < 0 ? -fd : errno));
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
@@ -158,6 +156,6 @@ int hdf5_jobs(const char *path, hdf5_job_taker take, void *user, struct strbuf *
 		return -EBADMSG;
 	}
 	if (pid < 0)
-		strbuf_addf(why, "no process to read it with: %s", strerror(-r));
+		strbuf_addf(why, "cannot start a process to read it: %s", strerror(-r));
 	return r >= 0 && end < 0 ? end : r;
 }

@@ -1,8 +1,8 @@
 /*
- * Jobs of an HDF5 file as sample files. A sample file has one host after the other, a table has
- * their rows mixed: so many hosts at a time get a temporary file each while the tables are read,
- * and the files go one behind the other. Rows of the node are found by the times of their blocks,
- * which are looked at once.
+ * Converts the jobs of an HDF5 file to sample files. A sample file has one host after the other,
+ * while a table has their rows mixed: so a limited number of hosts at a time each get a temporary
+ * file while the tables are read, and these files are then concatenated. Rows of the node are found
+ * by the times of their blocks, which are read once.
  */
 #include "tables/hdf5/hdf5_jobs.h"
 
@@ -12,6 +12,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "core/files/fs.h"
 #include "core/text/text.h"
 #include "samples/row_layout.h"
 #include "samples/sample_file.h"
@@ -21,32 +22,32 @@
 #define HOSTS_MAX (1u << 17) /* of a job */
 #define BLOCK_ROWS 1024
 #define SOURCE_NAME 64
-#define FLUSH_READINGS 64
+#define FLUSH_SETS 64
 #define WARNINGS_MAX 32
 /* Years 1970 to 2262 in nanoseconds fit. */
 #define TIME_MAX_S 9223372036
 #define NS 1000000000
 
-/* A table that can be used: it has times and hosts. */
+/* A usable table: it has times and hosts. */
 struct source_table {
 	char job[HDF5_JOB_MAX + 1], name[HDF5_NAME_MAX + 1], source[SOURCE_NAME];
-	bool ours; /* times in ns, entities by their name */
+	bool ours; /* times in ns, entities by name */
 	uint64_t rows;
 	struct sample_metric metrics[SAMPLE_METRICS_MAX];
 	char names[SAMPLE_METRICS_MAX][COLUMN_NOTE_NAME];
 	bool real[SAMPLE_METRICS_MAX];
-	const char *columns[SAMPLE_METRICS_MAX + 3]; /* time, host, entity, then these */
+	const char *columns[SAMPLE_METRICS_MAX + 3]; /* time, host, entity, then the metrics */
 	char column_names[SAMPLE_METRICS_MAX][HDF5_NAME_MAX + 1];
 	size_t metric_count;
 	struct {
 		int64_t first, last;
-	} * blocks; /* of the node's tables */
+	} * blocks; /* times, of the node's tables only */
 	size_t block_count;
 };
 
 struct host_source {
 	unsigned number;
-	bool known, open; /* in the file; a reading is under way */
+	bool known, open; /* it is in the file; set has samples to be written */
 	struct sample_set set;
 };
 
@@ -57,7 +58,7 @@ struct job_host {
 	int fd;
 	struct sample_writer *w;
 	struct host_source *sources; /* by table */
-	unsigned readings;
+	unsigned sets;               /* written */
 };
 
 struct conversion {
@@ -68,8 +69,8 @@ struct conversion {
 	const char *job;
 	struct job_host *hosts; /* by name */
 	size_t host_count, host_cap;
-	size_t first, end; /* those that are written */
-	size_t table;      /* that is read */
+	size_t first, end; /* hosts that are being written */
+	size_t table;      /* that is being read */
 	struct strbuf warnings;
 	unsigned warning_count;
 	int error;
@@ -86,7 +87,7 @@ static void warn(struct conversion *c, const struct hdf5_table *t, const char *w
 	strbuf_addf(&c->warnings, " %s\n", what);
 }
 
-/* ---- tables --------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static bool has_column(const struct hdf5_table *t, const char *name, enum hdf5_type type)
 {
@@ -108,8 +109,7 @@ static bool is_head(const struct source_table *s, const char *column)
 	return false;
 }
 
-/* The table of fixed rows that has this name; one that had other columns before has a number
- * behind its name. */
+/* The fixed-row table with this name; a table whose columns changed has a number added. */
 static const struct row_table *fixed_table(const char *table)
 {
 	size_t n = strlen(table), digits = n;
@@ -122,8 +122,7 @@ static const struct row_table *fixed_table(const char *table)
 	return row_table_find(name);
 }
 
-/* What is known of a column: by the table of fixed rows, by our note, or only that it is a number.
- */
+/* Describes a column by the fixed-row table, by our note, or else as a plain number. */
 static void describe_column(struct source_table *s, const struct hdf5_table *t,
 			    const struct hdf5_column *c)
 {
@@ -161,7 +160,7 @@ static int take_table(void *user, const struct hdf5_table *t)
 		return 0;
 	if (!ours &&
 	    (!has_column(t, "timestamp", HDF5_I64) || !has_column(t, "hostname", HDF5_TEXT))) {
-		warn(c, t, "does not say when or where its rows were taken: left out");
+		warn(c, t, "skipped: it has no column of times or hosts");
 		return 0;
 	}
 	struct source_table *s = xcalloc(1, sizeof(*s));
@@ -172,8 +171,7 @@ static int take_table(void *user, const struct hdf5_table *t)
 	if (!ours || !column_note_source(t->note, s->source, sizeof(s->source)))
 		snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1,
 			 !ours && fixed_table(t->name) ? fixed_table(t->name)->name : t->name);
-	/* a source that had other columns before has two tables; of one name only the first counts
-	 */
+	/* a source whose columns changed has two tables: only the first keeps the source's name */
 	for (size_t i = 0; i < c->count; i++)
 		if (!strcmp(c->tables[i]->source, s->source))
 			snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1, t->name);
@@ -191,8 +189,7 @@ static int take_table(void *user, const struct hdf5_table *t)
 			describe_column(s, t, column);
 	}
 	if (cut)
-		warn(c, t,
-		     "has more columns than a source has metrics: the last ones are left out");
+		warn(c, t, "has more columns than a source can have metrics: the last are skipped");
 	GROW(c->tables, c->count, c->cap);
 	c->tables[c->count++] = s;
 	return 0;
@@ -207,9 +204,9 @@ static void drop_tables(struct conversion *c, size_t from)
 	c->count = from;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
-/* Time in nanoseconds and host of a row; false when it has no such. */
+/* Time in nanoseconds and host of a row; false: it has none. */
 static bool row_key(const struct source_table *s, const struct hdf5_value *v, int64_t *time,
 		    char *host, size_t room)
 {
@@ -221,7 +218,7 @@ static bool row_key(const struct source_table *s, const struct hdf5_value *v, in
 	return true;
 }
 
-/* Place of a host among those of the job, or where it would be. */
+/* Index of a host among those of the job, or where it would be inserted. */
 static size_t host_place(const struct conversion *c, const char *name, bool *ret_there)
 {
 	size_t low = 0, high = c->host_count;
@@ -243,15 +240,14 @@ static size_t host_place(const struct conversion *c, const char *name, bool *ret
 	return low;
 }
 
-/* First look at a job's rows: its hosts, and when it was on them. */
-static int note_host(void *user, uint64_t row, const struct hdf5_value *v)
+/* First pass over a job's rows: its hosts, and when it ran on them. */
+static int note_host(void *user, uint64_t row PL_UNUSED, const struct hdf5_value *v)
 {
 	struct conversion *c = user;
 	char name[256];
 	int64_t time;
 	bool there;
 
-	(void)row;
 	if (!row_key(c->tables[c->table], v, &time, name, sizeof(name)))
 		return 0;
 	size_t at = host_place(c, name, &there);
@@ -270,13 +266,13 @@ static int note_host(void *user, uint64_t row, const struct hdf5_value *v)
 	return 0;
 }
 
-static void end_reading(struct job_host *h, struct host_source *s)
+static void write_set(struct job_host *h, struct host_source *s)
 {
 	if (!s->open)
 		return;
 	sample_writer_add(h->w, s->number, &s->set);
 	s->open = false;
-	if (++h->readings % FLUSH_READINGS == 0)
+	if (++h->sets % FLUSH_SETS == 0)
 		(void)sample_writer_flush(h->w, false);
 }
 
@@ -313,15 +309,14 @@ static void put_value(struct sample_set *set, const struct source_table *t, unsi
 		return;
 	}
 	double raw = scale < 1 ? v->d * (1 / scale) : v->d / scale;
-	/* floating point numbers of fixed rows are -1 when they are not known, ours are none at all
-	 */
+	/* -1 is unknown in fixed rows, NaN in ours */
 	if (!(raw > -9e18 && raw < 9e18) || (!t->ours && v->d == -1))
 		return;
 	sample_put(set, m, round_i64(raw));
 }
 
-/* Second look: rows of the hosts that are written now. */
-static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
+/* Second pass: writes the rows of the current hosts. */
+static int write_row(void *user, uint64_t row PL_UNUSED, const struct hdf5_value *v)
 {
 	struct conversion *c = user;
 	const struct source_table *t = c->tables[c->table];
@@ -329,7 +324,6 @@ static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
 	int64_t time;
 	bool there;
 
-	(void)row;
 	if (!row_key(t, v, &time, name, sizeof(name)))
 		return 0;
 	size_t at = host_place(c, name, &there);
@@ -345,7 +339,7 @@ static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
 		s->known = true;
 	}
 	if (s->open && s->set.time_ns != (uint64_t)time)
-		end_reading(h, s);
+		write_set(h, s);
 	if (!s->open) {
 		sample_begin(&s->set);
 		s->set.time_ns = (uint64_t)time;
@@ -357,7 +351,7 @@ static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
 	return 0;
 }
 
-/* ---- the node's tables ---------------------------------------------------------------------- */
+/* ---- the node's tables ---- */
 
 static int note_time(void *user, uint64_t row, const struct hdf5_value *v)
 {
@@ -407,24 +401,28 @@ static int read_node(struct conversion *c, struct strbuf *why)
 	return r;
 }
 
-/* ---- a job ---------------------------------------------------------------------------------- */
+/* ---- a job ---- */
+
+const char *hdf5_jobs_format(void)
+{
+	return row_layouts[0] ? row_layouts[0]->name : "hdf5";
+}
 
 static int begin_host(struct conversion *c, struct job_host *h)
 {
 	const struct sample_file_head head = {
-		.host = h->name, .job = (char *)c->job, .run = (char *)HDF5_JOBS_FORMAT};
+		.host = h->name, .job = (char *)c->job, .run = (char *)hdf5_jobs_format()};
 
-	const char *tmp = getenv("TMPDIR");
-
-	h->fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, 0600);
+	h->fd = fs_scratch_file();
 	if (h->fd < 0)
-		return -errno;
+		return h->fd;
+	(void)fcntl(h->fd, F_SETFL, O_APPEND);
 	h->sources = xcalloc(c->count, sizeof(*h->sources));
 	h->w = sample_writer_open(h->fd, &head);
 	return h->w ? 0 : -ENOMEM;
 }
 
-/* The end of a host's file, which goes behind the others. */
+/* Completes a host's file and appends it to the others. */
 static int end_host(struct conversion *c, struct job_host *h, int fd)
 {
 	off_t at = 0;
@@ -433,7 +431,7 @@ static int end_host(struct conversion *c, struct job_host *h, int fd)
 	for (size_t i = 0; i < c->count && h->sources; i++) {
 		if (!h->sources[i].known)
 			continue;
-		end_reading(h, &h->sources[i]);
+		write_set(h, &h->sources[i]);
 		sample_release(&h->sources[i].set);
 	}
 	free(h->sources);
@@ -474,7 +472,7 @@ static int write_hosts(struct conversion *c, int fd, struct strbuf *why)
 		r = r ? r : e;
 	}
 	if (r < 0 && !why->len)
-		strbuf_addf(why, "no room for a temporary file: %s", strerror(-r));
+		strbuf_addf(why, "cannot write a temporary file in $TMPDIR: %s", strerror(-r));
 	return r;
 }
 
@@ -496,7 +494,7 @@ static int write_job(struct conversion *c, int fd, struct strbuf *why)
 	return r;
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all ---- */
 
 struct names {
 	char **list;
@@ -514,7 +512,7 @@ static int note_job(void *user, const struct hdf5_table *t)
 	return 0;
 }
 
-int hdf5_jobs_write(const char *path, int fd, hdf5_job_teller tell, void *user, struct strbuf *why)
+int hdf5_jobs_write(const char *path, int fd, hdf5_job_sender send, void *user, struct strbuf *why)
 {
 	struct conversion c = {.h = hdf5_module(why), .warnings = STRBUF_INIT};
 	struct names jobs = {0};
@@ -535,7 +533,7 @@ int hdf5_jobs_write(const char *path, int fd, hdf5_job_teller tell, void *user, 
 		r = ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -errno
 								       : write_job(&c, fd, why);
 		if (r == 0)
-			r = tell(user, c.job, c.warnings.buf);
+			r = send(user, c.job, c.warnings.buf);
 		drop_tables(&c, c.node_count);
 	}
 	drop_tables(&c, 0);

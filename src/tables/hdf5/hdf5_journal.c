@@ -1,7 +1,7 @@
 /*
- * The journal of the module "hdf5": what a commit overwrites, noted before it is overwritten. A
- * slot is a head, the name of the file and the pieces, with one check sum over all of it; one that
- * does not fit its sum was being written when everything stopped, and its commit never was.
+ * The journal of the module "hdf5": what a commit overwrites, written before it is overwritten. A
+ * slot is a header, the path of the file and the pieces, with one checksum over all of it. A slot
+ * with a wrong checksum was being written during a crash, and its commit never happened.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 
 #define MAGIC "plimjrn1"
 #define SLOT_MAX ((uint64_t)1 << 30)
-#define SLOT_KEPT (4 << 20) /* a slot that was larger is cut when it is written again */
+#define SLOT_KEPT (4 << 20) /* a larger slot is truncated before it is reused */
 
 struct slot_head {
 	char magic[8];
-	uint32_t sum; /* of everything behind it */
+	uint32_t sum; /* of everything after it */
 	uint32_t path_size;
 	uint64_t sequence, position;
-	uint64_t end; /* of the file, once it is committed */
+	uint64_t end; /* of the file after the commit */
 	uint64_t pieces_size;
 	struct file_identity id;
 };
@@ -46,7 +46,7 @@ int file_identify(int fd, struct file_identity *ret)
 	return 0;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static int write_whole(int fd, const void *data, size_t n, uint64_t at)
 {
@@ -89,7 +89,7 @@ int journal_write(struct journal *j, const char *path, const struct file_identit
 	uint32_t sum = crc32c_bulk(0, first.buf + SUM_FROM, first.len - SUM_FROM);
 	sum = crc32c_bulk(sum, pieces->buf, pieces->len);
 	memcpy(first.buf + offsetof(struct slot_head, sum), &sum, sizeof(sum));
-	/* a slot that was much larger gives the room back */
+	/* a slot that was much larger gives space back */
 	if (fstat(fd, &st) == 0 && st.st_size > SLOT_KEPT &&
 	    (uint64_t)st.st_size > 4 * (first.len + pieces->len))
 		(void)!ftruncate(fd, 0);
@@ -129,7 +129,7 @@ int journal_apply(int fd, const void *pieces, size_t n)
 	return 0;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 int journal_open(struct journal *j, const char *dir, struct strbuf *why)
 {
@@ -156,7 +156,7 @@ int journal_open(struct journal *j, const char *dir, struct strbuf *why)
 	}
 	int r = fs_sync_dir(j->dir);
 	if (r < 0) {
-		strbuf_addf(why, "cannot bring '%s' to the disk: %s", dir, strerror(-r));
+		strbuf_addf(why, "cannot sync '%s': %s", dir, strerror(-r));
 		journal_close(j);
 	}
 	return r;
@@ -170,9 +170,9 @@ void journal_close(struct journal *j)
 	*j = (struct journal){.dir = -1, .slots = {-1, -1}};
 }
 
-/* ---- recovery ------------------------------------------------------------------------------- */
+/* ---- recovery ---- */
 
-/* The whole slot, when it is one. */
+/* Reads a slot; false: it is not valid. */
 static bool read_slot(int fd, struct slot_head *h, struct strbuf *out)
 {
 	struct stat st;
@@ -204,20 +204,19 @@ static int apply_slot(const struct slot_head *h, const struct strbuf *slot, cons
 	struct file_identity id = {0};
 	struct stat st;
 
-	/* a file that was taken away, or another in its place: not ours to change */
+	/* it was moved away or replaced by another: not ours to change */
 	if (fd < 0 || file_identify(fd, &id) < 0 || id.inode != h->id.inode ||
 	    id.born_s != h->id.born_s || id.born_ns != h->id.born_ns)
 		return 0;
 	*ret_same = true;
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < h->end) {
-		strbuf_addf(why, "'%s' is shorter than it was left", path);
-		return -EBADMSG;
-	}
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < h->end)
+		return strbuf_fail(why, -EBADMSG, "'%s' is shorter than after the last commit",
+				   path);
 	int r = journal_apply(fd, slot->buf + before, slot->len - before);
 	if (r == 0)
 		r = fs_sync(fd);
 	if (r < 0)
-		strbuf_addf(why, "cannot bring '%s' up to its last commit: %s", path, strerror(-r));
+		strbuf_addf(why, "cannot complete the last commit to '%s': %s", path, strerror(-r));
 	return r;
 }
 
@@ -238,12 +237,12 @@ int journal_recover(struct journal *j, struct hdf5_commit *ret, struct strbuf *w
 		memset(ret, 0, sizeof(*ret));
 		memcpy(ret->path, slots[last].buf + sizeof(*h), h->path_size);
 		ret->position = h->position;
-		/* what was read may be in memory only, when a sync of it has failed before */
+		/* it may be in the page cache only, if an earlier sync failed */
 		r = write_whole(j->slots[last], slots[last].buf, slots[last].len, 0);
 		if (r == 0)
 			r = fs_sync(j->slots[last]);
 		if (r < 0)
-			strbuf_addf(why, "cannot bring the journal to the disk: %s", strerror(-r));
+			strbuf_addf(why, "cannot sync the journal: %s", strerror(-r));
 		else
 			r = apply_slot(h, &slots[last], ret->path, &ret->same, why);
 	}

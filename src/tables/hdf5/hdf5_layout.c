@@ -1,30 +1,25 @@
 /*
- * What a collector's file looks like: groups, tables and the attributes by which PyTables knows
- * them. NROWS is left out: readers go by the size of the table, and a number that has to be changed
- * with every row is one more that can be wrong.
+ * The layout of a collector's file: groups, tables, and the attributes by which PyTables recognises
+ * them. NROWS is left out: readers use the size of the table, and a number that changes with every
+ * row could be wrong.
  */
 #include <string.h>
 
 #include "tables/hdf5/hdf5_module.h"
 
-/* That of the node has rows of everyone. */
-#define CHUNK_NODE (64u << 10)
+#define CHUNK_NODE (64u << 10) /* larger: the node's tables have rows of all hosts */
 #define CHUNK_ROWS_MIN 4
 #define MODELS_MAX 256
 #define MODEL_GROUP "group"
 
 bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value)
 {
-	hid_t space = H5Screate(value ? H5S_SCALAR : H5S_NULL);
-	hid_t a = H5Aexists(object, name) > 0
-			  ? H5Aopen(object, name, H5P_DEFAULT)
-			  : H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-	bool ok = a >= 0 && (!value || H5Awrite(a, type, value) >= 0);
+	_cleanup_id_ hid_t space = H5Screate(value ? H5S_SCALAR : H5S_NULL);
+	_cleanup_id_ hid_t a = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT)
+							   : H5Acreate2(object, name, type, space,
+									H5P_DEFAULT, H5P_DEFAULT);
 
-	if (a >= 0)
-		H5Aclose(a);
-	H5Sclose(space);
-	return ok;
+	return a >= 0 && (!value || H5Awrite(a, type, value) >= 0);
 }
 
 static hid_t text_type(size_t size, H5T_cset_t set)
@@ -38,20 +33,16 @@ static hid_t text_type(size_t size, H5T_cset_t set)
 
 bool hdf5_set_text(hid_t object, const char *name, const char *text)
 {
-	hid_t t = text_type(strlen(text), H5T_CSET_UTF8);
-	bool ok = hdf5_set_attribute(object, name, t, *text ? text : NULL);
+	_cleanup_id_ hid_t t = text_type(strlen(text), H5T_CSET_UTF8);
 
-	H5Tclose(t);
-	return ok;
+	return hdf5_set_attribute(object, name, t, *text ? text : NULL);
 }
 
 bool hdf5_set_pickle(hid_t object, const char *name, const char *pickle)
 {
-	hid_t t = text_type(strlen(pickle), H5T_CSET_ASCII);
-	bool ok = hdf5_set_attribute(object, name, t, pickle);
+	_cleanup_id_ hid_t t = text_type(strlen(pickle), H5T_CSET_ASCII);
 
-	H5Tclose(t);
-	return ok;
+	return hdf5_set_attribute(object, name, t, pickle);
 }
 
 static bool mark_group(hid_t group)
@@ -62,27 +53,22 @@ static bool mark_group(hid_t group)
 
 bool hdf5_make_root(hid_t file)
 {
-	hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-	bool ok = root >= 0 && mark_group(root) &&
-		  hdf5_set_text(root, "PYTABLES_FORMAT_VERSION", "2.1");
+	_cleanup_id_ hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
 
-	if (root >= 0)
-		H5Gclose(root);
-	return ok;
+	return root >= 0 && mark_group(root) &&
+	       hdf5_set_text(root, "PYTABLES_FORMAT_VERSION", "2.1");
 }
 
 hid_t hdf5_models(void)
 {
-	hid_t memory = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+	_cleanup_id_ hid_t memory = H5Pcreate(H5P_FILE_ACCESS);
 
-	if (memory >= 0 && H5Pset_fapl_core(memory, 64u << 10, false) >= 0)
-		file = H5Fcreate("models", H5F_ACC_TRUNC, H5P_DEFAULT, memory);
-	if (memory >= 0)
-		H5Pclose(memory);
-	return file;
+	return memory >= 0 && H5Pset_fapl_core(memory, 64u << 10, false) >= 0
+		       ? H5Fcreate("models", H5F_ACC_TRUNC, H5P_DEFAULT, memory)
+		       : -1;
 }
 
-/* False when there can be no more of them: who sends ever new columns gets no memory for it. */
+/* Limits the templates: a node that sends ever new columns must not use up our memory. */
 static bool has_room(hid_t models)
 {
 	H5G_info_t info;
@@ -92,12 +78,9 @@ static bool has_room(hid_t models)
 
 static bool make_group(hid_t file, const char *name)
 {
-	hid_t g = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	bool ok = g >= 0 && mark_group(g);
+	_cleanup_id_ hid_t g = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
-	if (g >= 0)
-		H5Gclose(g);
-	return ok;
+	return g >= 0 && mark_group(g);
 }
 
 bool hdf5_make_group(hid_t models, hid_t file, const char *job)
@@ -159,10 +142,8 @@ static bool mark_column(hid_t table, size_t i, const struct hdf5_schema *schema,
 	snprintf(name, sizeof(name), "FIELD_%zu_FILL", i);
 	if (c->type != HDF5_TEXT)
 		return hdf5_set_attribute(table, name, types[c->type], schema->fill + at);
-	hid_t t = text_type(1, H5T_CSET_ASCII);
-	bool ok = hdf5_set_attribute(table, name, t, "");
-	H5Tclose(t);
-	return ok;
+	_cleanup_id_ hid_t t = text_type(1, H5T_CSET_ASCII);
+	return hdf5_set_attribute(table, name, t, "");
 }
 
 static char *title_of(const char *job)
@@ -193,14 +174,11 @@ static hid_t make_anew(hid_t file, const char *job, const char *link,
 		       const struct hdf5_schema *schema, int version, int level)
 {
 	const hsize_t none = 0, any = H5S_UNLIMITED;
-	hid_t space = H5Screate_simple(1, &none, &any);
-	hid_t how = creation(schema, job, level);
-	hid_t access = hdf5_table_access();
+	_cleanup_id_ hid_t space = H5Screate_simple(1, &none, &any);
+	_cleanup_id_ hid_t how = creation(schema, job, level);
+	_cleanup_id_ hid_t access = hdf5_table_access();
 	hid_t t = H5Dcreate2(file, link, schema->type, space, H5P_DEFAULT, how, access);
 
-	H5Sclose(space);
-	H5Pclose(how);
-	H5Pclose(access);
 	if (t >= 0 && !mark_table(t, job, schema, version)) {
 		H5Dclose(t);
 		return -1;
@@ -208,7 +186,7 @@ static hid_t make_anew(hid_t file, const char *job, const char *link,
 	return t;
 }
 
-/* A copy differs from its model in the title alone, which is as long: it needs no other room. */
+/* A copy differs from its template only in the title, which has the same length. */
 static hid_t make_copy(hid_t models, hid_t file, const char *job, const char *link,
 		       const struct hdf5_schema *schema, int version, int level)
 {
@@ -228,9 +206,8 @@ static hid_t make_copy(hid_t models, hid_t file, const char *job, const char *li
 	}
 	if (H5Ocopy(models, model, file, link, H5P_DEFAULT, H5P_DEFAULT) < 0)
 		return -1;
-	hid_t access = hdf5_table_access();
+	_cleanup_id_ hid_t access = hdf5_table_access();
 	hid_t t = H5Dopen2(file, link, access);
-	H5Pclose(access);
 	if (t >= 0 && !hdf5_set_text(t, "TITLE", title)) {
 		H5Dclose(t);
 		return -1;

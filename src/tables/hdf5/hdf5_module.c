@@ -1,6 +1,6 @@
 /*
- * Module "hdf5": a collector's files by libhdf5; see hdf5_file.h. The library is not made
- * for several threads everywhere: one call at a time goes into it.
+ * Module "hdf5": a collector's files, by libhdf5; see hdf5_file.h. The library is not thread-safe
+ * everywhere, so a mutex lets one call at a time into it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,9 +11,9 @@
 
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* Quiet is a thread's own matter. Nothing is loaded for the sake of a file, and nothing written
- * when the program ends. */
-static void enter(void)
+/* Error messages are switched off per thread. The library must not load plugins for a file, nor
+ * write anything when the program exits. */
+static int enter(void)
 {
 	static bool ready;
 
@@ -26,12 +26,16 @@ static void enter(void)
 	}
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	H5Eclear2(H5E_DEFAULT);
+	return 0;
 }
 
-static void leave(void)
+static void leave(const int *entered PL_UNUSED)
 {
 	pthread_mutex_unlock(&mutex);
 }
+
+/* Holds the mutex to the end of the function. */
+#define ENTER _cleanup_(leave) PL_UNUSED int entered = enter()
 
 static herr_t take_reason(unsigned n, const H5E_error2_t *e, void *user)
 {
@@ -42,14 +46,14 @@ static herr_t take_reason(unsigned n, const H5E_error2_t *e, void *user)
 	return 0;
 }
 
-/* To be asked for before the library is called again: that forgets it. */
+/* Must be called before the next call of the library, which clears the message. */
 void hdf5_reason(struct strbuf *why)
 {
 	size_t before = why->len;
 
 	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_reason, why);
 	if (why->len == before)
-		strbuf_addstr(why, "the HDF5 library does not say why");
+		strbuf_addstr(why, "the HDF5 library gives no reason");
 	H5Eclear2(H5E_DEFAULT);
 }
 
@@ -57,46 +61,38 @@ static void version(struct strbuf *out)
 {
 	unsigned major = 0, minor = 0, release = 0;
 
-	enter();
+	ENTER;
 	H5get_libversion(&major, &minor, &release);
-	leave();
 	strbuf_addf(out, "HDF5 %u.%u.%u", major, minor, release);
 }
 
-/* ---- the functions, one at a time ----------------------------------------------------------- */
+/* ---- the functions, one at a time ---- */
 
 static int enter_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
 {
-	enter();
-	int r = hdf5_open(path, ret, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_open(path, ret, why);
 }
 
 static void enter_close(struct hdf5_file *f)
 {
-	enter();
+	ENTER;
 	hdf5_close(f);
-	leave();
 }
 
 static int enter_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, void *user,
 			struct strbuf *why)
 {
-	enter();
-	int r = hdf5_tables(f, job, visit, user, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_tables(f, job, visit, user, why);
 }
 
 static int enter_some_rows(struct hdf5_file *f, const char *job, const char *table,
 			   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
 			   hdf5_row_visitor visit, void *user, struct strbuf *why)
 {
-	enter();
-	int r = hdf5_read_rows(f, job, table, columns, count, first, rows, visit, user, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_read_rows(f, job, table, columns, count, first, rows, visit, user, why);
 }
 
 static int enter_rows(struct hdf5_file *f, const char *job, const char *table,
@@ -109,76 +105,62 @@ static int enter_rows(struct hdf5_file *f, const char *job, const char *table,
 static int enter_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret,
 			struct strbuf *why)
 {
-	enter();
-	int r = hdf5_create(o, ret, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_create(o, ret, why);
 }
 
 static struct hdf5_schema *enter_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
 					size_t count, const char *note)
 {
-	enter();
-	struct hdf5_schema *s = hdf5_add_schema(w, columns, count, note);
-	leave();
-	return s;
+	ENTER;
+	return hdf5_add_schema(w, columns, count, note);
 }
 
 static int enter_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
 {
-	enter();
-	int r = hdf5_commit(w, position, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_commit(w, position, why);
 }
 
 static int enter_finish(struct hdf5_writer *w)
 {
-	enter();
-	int r = hdf5_finish(w);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_finish(w);
 }
 
-static int enter_frame_open(struct table_file **ret, const char *path,
-			    const struct table_column *columns, size_t count,
-			    const struct table_options *o, struct strbuf *why)
+static int enter_table_open(struct table_file *t, const char *path, const struct table_options *o,
+			    struct strbuf *why)
 {
-	enter();
-	int r = hdf5_table_file_open(ret, path, columns, count, o, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_pandas_open(t, path, o, why);
 }
 
-static int enter_frame_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
+static int enter_table_write(struct table_file *t, const struct table_batch *b, struct strbuf *why)
 {
-	enter();
-	int r = hdf5_table_file_write(f, b, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_pandas_write(t, b, why);
 }
 
-static int enter_frame_close(struct table_file *f, struct strbuf *why)
+static int enter_table_end(struct table_file *t, struct strbuf *why)
 {
-	enter();
-	int r = hdf5_table_file_close(f, why);
-	leave();
-	return r;
+	ENTER;
+	return hdf5_pandas_end(t, why);
 }
 
-static void enter_frame_abandon(struct table_file *f)
+static void enter_table_release(struct table_file *t)
 {
-	enter();
-	hdf5_table_file_abandon(f);
-	leave();
+	ENTER;
+	hdf5_pandas_release(t);
 }
 
-static const struct table_format frames = {
+static const struct table_format tables_format = {
 	.name = "hdf5",
-	.open = enter_frame_open,
-	.write = enter_frame_write,
-	.close = enter_frame_close,
-	.abandon = enter_frame_abandon,
+	.own_codecs = true,
+	.size = sizeof(struct pandas_file),
+	.open = enter_table_open,
+	.write = enter_table_write,
+	.end = enter_table_end,
+	.release = enter_table_release,
 };
 
 static const struct hdf5_functions functions = {
@@ -200,12 +182,7 @@ static const struct hdf5_functions functions = {
 	.is_gone = hdf5_is_gone,
 	.commit = enter_commit,
 	.finish = enter_finish,
-	.frames = &frames,
+	.tables_format = &tables_format,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "hdf5",
-	.library = "HDF5",
-	.functions = &functions,
-};
+PL_MODULE("hdf5", "HDF5", &functions);

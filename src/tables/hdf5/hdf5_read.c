@@ -1,11 +1,10 @@
 /*
- * Reading of a collector's HDF5 files. Columns differ from version to version of who wrote them, so
- * the table itself says what it has. Nothing that leads out of the file is followed, and sizes are
- * checked against what a file of this length can hold before anything is allocated for them. All of
- * it runs in a child without rights (hdf5_reader.c).
+ * Reads a collector's HDF5 files. Columns differ between versions of the program that wrote them,
+ * so the table itself is asked what it has. Nothing that leads out of the file is followed, and
+ * sizes are checked against what a file of this length can hold before memory is allocated. All of
+ * this runs in a child process without rights (hdf5_reader.c).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,22 +14,23 @@
 #define CHUNK_MAX ((uint64_t)64 << 20)
 
 struct hdf5_input {
+	struct driver_file driver;
+	int fd;
 	hid_t id;
 	char *path;
-	uint64_t size;
 	char **jobs; /* ids, in order */
 	size_t job_count, job_cap;
 	size_t visited;
 };
 
-/* A table that is open. */
+/* An open table. */
 struct opened {
 	hid_t id, type;
 	uint64_t rows;
 	size_t row_size;
 	struct hdf5_column *columns;
 	size_t *offsets;
-	char **names; /* the library's */
+	char **names; /* allocated by the library */
 	int column_count;
 	bool *is_signed;
 	char *note;
@@ -57,7 +57,34 @@ static int refuse(const struct hdf5_input *f, int error, const char *job, const 
 	return -error;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
+
+/* The library opens files by name, which a process without rights cannot: it reads from a
+ * descriptor instead. Zeros behind the end, as from the library's own driver. */
+static int read_bytes(struct driver_file *file, uint64_t addr, size_t size, void *buffer)
+{
+	const struct hdf5_input *f = (const struct hdf5_input *)file;
+	unsigned char *to = buffer;
+
+	if (addr > (uint64_t)INT64_MAX - size)
+		return -1;
+	while (size) {
+		ssize_t got = pread(f->fd, to, size, (off_t)addr);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0) {
+			memset(to, 0, size);
+			return 0;
+		}
+		to += got;
+		addr += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
 
 static herr_t take_job(hid_t group PL_UNUSED, const char *name, const H5L_info_t *info, void *user)
 {
@@ -73,7 +100,7 @@ static herr_t take_job(hid_t group PL_UNUSED, const char *name, const H5L_info_t
 	return 0;
 }
 
-/* Numbers by their value, before what is none. */
+/* Numbers by value, then other ids. */
 static int by_id(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -87,26 +114,25 @@ static int by_id(const void *a, const void *b)
 int hdf5_input_open(int fd, const char *path, struct hdf5_input **ret, struct strbuf *why)
 {
 	struct hdf5_input *f = xcalloc(1, sizeof(*f));
-	hid_t fapl = -1;
-	off_t size = lseek(fd, 0, SEEK_END); /* stat() would be a call by names */
+	off_t size = lseek(fd, 0, SEEK_END); /* the sandbox does not allow stat() */
 	int r = 0;
 
 	f->path = xstrdup(path);
 	f->id = -1;
+	f->fd = fd;
 	if (size < 0)
 		r = refuse(f, errno, NULL, NULL, why, "%s", strerror(errno));
 	if (r == 0) {
-		f->size = (uint64_t)size;
-		fapl = hdf5_input_access(fd);
+		f->driver = (struct driver_file){.size = (uint64_t)size, .read = read_bytes};
+		_cleanup_id_ hid_t fapl = driver_access(&f->driver);
 		f->id = H5Fopen(path, H5F_ACC_RDONLY, fapl);
 		if (f->id < 0) {
 			_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
 			hdf5_reason(&reason);
-			r = refuse(f, EBADMSG, NULL, NULL, why, "no HDF5 file, or damaged: %s",
+			r = refuse(f, EBADMSG, NULL, NULL, why, "not an HDF5 file, or damaged: %s",
 				   reason.buf);
 		}
-		H5Pclose(fapl);
 	}
 	hsize_t at = 0;
 	if (r == 0 && H5Literate(f->id, H5_INDEX_NAME, H5_ITER_INC, &at, take_job, f) < 0) {
@@ -138,7 +164,7 @@ void hdf5_input_close(struct hdf5_input *f)
 	free(f);
 }
 
-/* ---- tables --------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void close_opened(struct opened *t)
 {
@@ -150,10 +176,8 @@ static void close_opened(struct opened *t)
 	free(t->offsets);
 	free(t->is_signed);
 	free(t->note);
-	if (t->type >= 0)
-		H5Tclose(t->type);
-	if (t->id >= 0)
-		H5Dclose(t->id);
+	hdf5_close_id(&t->type);
+	hdf5_close_id(&t->id);
 }
 
 static enum hdf5_type type_of(hid_t type, size_t size)
@@ -170,7 +194,7 @@ static enum hdf5_type type_of(hid_t type, size_t size)
 	}
 }
 
-/* Only what has the byte order of this machine is read as it is. */
+/* Is it in this machine's byte order? Other numbers are not read. */
 static bool plain(hid_t type, enum hdf5_type t)
 {
 	H5T_order_t order = H5T_ORDER_NONE;
@@ -194,32 +218,28 @@ static bool take_columns(struct opened *t)
 	t->is_signed = xcalloc((size_t)n, sizeof(*t->is_signed));
 	t->column_count = n;
 	for (int i = 0; i < n; i++) {
-		hid_t type = H5Tget_member_type(t->type, (unsigned)i);
+		_cleanup_id_ hid_t type = H5Tget_member_type(t->type, (unsigned)i);
 		size_t size = type >= 0 ? H5Tget_size(type) : 0;
 
 		t->names[i] = H5Tget_member_name(t->type, (unsigned)i);
 		t->offsets[i] = H5Tget_member_offset(t->type, (unsigned)i);
 		if (type < 0 || !t->names[i] || !size || t->offsets[i] > t->row_size ||
-		    size > t->row_size - t->offsets[i]) {
-			if (type >= 0)
-				H5Tclose(type);
+		    size > t->row_size - t->offsets[i])
 			return false;
-		}
 		enum hdf5_type kind = type_of(type, size);
 		if (!plain(type, kind))
 			kind = HDF5_OTHER;
 		t->columns[i] = (struct hdf5_column){t->names[i], kind, (unsigned)size};
 		t->is_signed[i] = kind != HDF5_I64 || H5Tget_sign(type) != H5T_SGN_NONE;
-		H5Tclose(type);
 	}
 	return true;
 }
 
-/* How it is stored: in the file, in chunks of a size that can be, by filters that are here. */
+/* Checks the storage: in the file, in chunks of sane size, with filters that are available. */
 static int check_storage(const struct hdf5_input *f, const struct opened *t, const char *job,
 			 const char *name, struct strbuf *why)
 {
-	hid_t how = H5Dget_create_plist(t->id);
+	_cleanup_id_ hid_t how = H5Dget_create_plist(t->id);
 	hsize_t rows = 0;
 	int r = 0;
 
@@ -228,10 +248,12 @@ static int check_storage(const struct hdf5_input *f, const struct opened *t, con
 	H5D_layout_t layout = H5Pget_layout(how);
 	if ((layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) ||
 	    H5Pget_external_count(how) != 0)
-		r = refuse(f, EPERM, job, name, why, "is stored outside of the file; refused");
+		r = refuse(f, EPERM, job, name, why,
+			   "refused: its data is stored outside of the file");
 	else if (layout == H5D_CHUNKED &&
 		 (H5Pget_chunk(how, 1, &rows) != 1 || rows > CHUNK_MAX / t->row_size))
-		r = refuse(f, EFBIG, job, name, why, "chunks of more than %llu bytes; refused",
+		r = refuse(f, EFBIG, job, name, why,
+			   "refused: it has chunks of more than %llu bytes",
 			   (unsigned long long)CHUNK_MAX);
 	for (int i = 0, n = r == 0 ? H5Pget_nfilters(how) : 0; i < n && r == 0; i++) {
 		unsigned flags, config;
@@ -242,21 +264,21 @@ static int check_storage(const struct hdf5_input *f, const struct opened *t, con
 
 		label[sizeof(label) - 1] = 0;
 		if (id < 0 || H5Zfilter_avail(id) <= 0)
-			r = refuse(
-				f, ENOTSUP, job, name, why,
-				"is compressed by a filter that is not here (%d %.60s); h5repack "
-				"-f GZIP=1 makes it readable",
-				id, label);
+			r = refuse(f, ENOTSUP, job, name, why,
+				   "its filter is not available (%d %.60s); make it readable with "
+				   "h5repack -f GZIP=1",
+				   id, label);
 	}
-	H5Pclose(how);
 	return r;
 }
 
-/* What we ourselves noted about the columns; anything else is no note. */
+/* Reads the note about the columns that we wrote; anything else is ignored. */
 static void take_note(struct opened *t)
 {
-	hid_t a = H5Aexists(t->id, HDF5_NOTE) > 0 ? H5Aopen(t->id, HDF5_NOTE, H5P_DEFAULT) : -1;
-	hid_t type = a < 0 ? -1 : H5Aget_type(a), space = a < 0 ? -1 : H5Aget_space(a);
+	_cleanup_id_ hid_t a =
+		H5Aexists(t->id, HDF5_NOTE) > 0 ? H5Aopen(t->id, HDF5_NOTE, H5P_DEFAULT) : -1;
+	_cleanup_id_ hid_t type = a < 0 ? -1 : H5Aget_type(a);
+	_cleanup_id_ hid_t space = a < 0 ? -1 : H5Aget_space(a);
 	size_t n = type < 0 ? 0 : H5Tget_size(type);
 
 	if (space >= 0 && n && n <= HDF5_NOTE_MAX && H5Tget_class(type) == H5T_STRING &&
@@ -265,12 +287,6 @@ static void take_note(struct opened *t)
 		if (H5Aread(a, type, t->note) < 0)
 			t->note[0] = 0;
 	}
-	if (space >= 0)
-		H5Sclose(space);
-	if (type >= 0)
-		H5Tclose(type);
-	if (a >= 0)
-		H5Aclose(a);
 }
 
 static int open_table(const struct hdf5_input *f, const char *job, const char *name,
@@ -283,7 +299,7 @@ static int open_table(const struct hdf5_input *f, const char *job, const char *n
 	*t = (struct opened){.id = -1, .type = -1};
 	t->id = H5Dopen2(f->id, path, H5P_DEFAULT);
 	t->type = t->id < 0 ? -1 : H5Dget_type(t->id);
-	hid_t space = t->id < 0 ? -1 : H5Dget_space(t->id);
+	_cleanup_id_ hid_t space = t->id < 0 ? -1 : H5Dget_space(t->id);
 	if (t->type < 0 || space < 0) {
 		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
@@ -292,18 +308,16 @@ static int open_table(const struct hdf5_input *f, const char *job, const char *n
 	} else if (H5Tget_class(t->type) != H5T_COMPOUND ||
 		   H5Sget_simple_extent_ndims(space) != 1 ||
 		   H5Sget_simple_extent_dims(space, &rows, NULL) != 1) {
-		r = -EMEDIUMTYPE; /* no table: somebody else's data */
+		r = -EMEDIUMTYPE; /* not a table, but other data */
 	} else if (!take_columns(t)) {
-		r = refuse(f, EFBIG, job, name, why, "more or larger columns than a table has");
-	} else if (rows > (f->size * HDF5_RATIO + HDF5_PIECE) / t->row_size) {
+		r = refuse(f, EFBIG, job, name, why, "it has too many or too large columns");
+	} else if (rows > (f->driver.size * HDF5_RATIO + HDF5_PIECE) / t->row_size) {
 		r = refuse(f, EFBIG, job, name, why,
-			   "says that it has %llu rows, more than fit into the file",
+			   "it claims %llu rows, more than fit into the file",
 			   (unsigned long long)rows);
 	} else {
 		r = check_storage(f, t, job, name, why);
 	}
-	if (space >= 0)
-		H5Sclose(space);
 	t->rows = rows;
 	if (r < 0)
 		close_opened(t);
@@ -335,8 +349,8 @@ static int visit_job(struct hdf5_input *f, const char *job, hdf5_table_visitor v
 	hsize_t at = 0;
 	int r = 0;
 
-	hid_t group = H5Gopen2(f->id, path, H5P_DEFAULT);
-	/* a dataset of such a name holds no job */
+	_cleanup_id_ hid_t group = H5Gopen2(f->id, path, H5P_DEFAULT);
+	/* a dataset with such a name is not a job */
 	if (group < 0)
 		return 0;
 	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &at, take_name, &l) < 0) {
@@ -353,7 +367,7 @@ static int visit_job(struct hdf5_input *f, const char *job, hdf5_table_visitor v
 		else if (info.type != H5O_TYPE_DATASET)
 			continue;
 		if (r == 0 && f->visited++ > HDF5_TABLES_MAX)
-			r = refuse(f, EFBIG, job, l.names[i], why, "one table too many");
+			r = refuse(f, EFBIG, job, l.names[i], why, "the file has too many tables");
 		if (r == 0)
 			r = open_table(f, job, l.names[i], &t, why);
 		if (r == -EMEDIUMTYPE) {
@@ -368,7 +382,6 @@ static int visit_job(struct hdf5_input *f, const char *job, hdf5_table_visitor v
 		r = visit(user, &shown);
 		close_opened(&t);
 	}
-	H5Gclose(group);
 	for (size_t i = 0; i < l.count; i++)
 		free(l.names[i]);
 	free(l.names);
@@ -387,7 +400,7 @@ int hdf5_input_tables(struct hdf5_input *f, const char *job, hdf5_table_visitor 
 	return r;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void take_value(const struct opened *t, int column, const unsigned char *row,
 		       struct hdf5_value *v)
@@ -430,22 +443,18 @@ static int column_by_name(const struct opened *t, const char *name)
 	return -1;
 }
 
-/* So many rows from this one on, as the file has them. */
+/* Reads n rows, starting with this one. */
 static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *to,
 		       struct strbuf *reason)
 {
 	const hsize_t first = from;
-	hid_t file = H5Dget_space(t->id), memory = H5Screate_simple(1, &n, NULL);
+	_cleanup_id_ hid_t file = H5Dget_space(t->id), memory = H5Screate_simple(1, &n, NULL);
 	bool ok = file >= 0 && memory >= 0 &&
 		  H5Sselect_hyperslab(file, H5S_SELECT_SET, &first, NULL, &n, NULL) >= 0 &&
 		  H5Dread(t->id, t->type, memory, file, H5P_DEFAULT, to) >= 0;
 
 	if (!ok)
 		hdf5_reason(reason);
-	if (file >= 0)
-		H5Sclose(file);
-	if (memory >= 0)
-		H5Sclose(memory);
 	return ok;
 }
 
@@ -461,10 +470,8 @@ static int visit_rows(const struct hdf5_input *f, const struct opened *t, const 
 		hsize_t n = end - row < step ? end - row : step;
 
 		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-		if (!read_piece(t, row, n, data, &reason)) {
-			strbuf_addf(why, "'%s': damaged: %s", f->path, reason.buf);
-			return -EBADMSG;
-		}
+		if (!read_piece(t, row, n, data, &reason))
+			return strbuf_fail(why, -EBADMSG, "'%s': damaged: %s", f->path, reason.buf);
 		for (hsize_t i = 0; i < n; i++) {
 			for (size_t c = 0; c < count; c++) {
 				values[c] = (struct hdf5_value){.present = wanted[c] >= 0};
@@ -491,10 +498,10 @@ int hdf5_input_rows(struct hdf5_input *f, const char *job, const char *table,
 
 	if (strchr(job, '/') || strchr(table, '/') || H5Lexists(f->id, group, H5P_DEFAULT) <= 0 ||
 	    H5Lexists(f->id, path, H5P_DEFAULT) <= 0)
-		return refuse(f, ENOENT, job, table, why, "there is no such table");
+		return refuse(f, ENOENT, job, table, why, "no such table");
 	int r = open_table(f, job, table, &t, why);
 	if (r == -EMEDIUMTYPE)
-		return refuse(f, ENOENT, job, table, why, "is no table");
+		return refuse(f, ENOENT, job, table, why, "it is not a table");
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)

@@ -1,11 +1,11 @@
 /*
- * Files of strangers are parsed by a child: it has the file, a socket and no rights
- * (core/system/sandbox.h). Whoever sends a file that the library dies of, or is taken over by, gets
- * no further than that. What the child says is hostile, too: lengths are bounded, and names, types
- * and numbers of rows are checked again by whoever takes them.
+ * A child process parses files from strangers: it has the file, a socket and no rights
+ * (core/system/sandbox.h). A file that crashes the library or takes it over gets no further than
+ * that. The child's messages are not trusted either: lengths are bounded, and names, types and row
+ * numbers are checked again by the receiver.
  *
- * A question is { what, size } and names; the answer is any number of { what, size } with a table
- * or some rows, and one END with the result and a line.
+ * A request is { what, size } and names; the answer is any number of { what, size } with a table or
+ * some rows, and one END with the result and an error message.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "tables/hdf5/hdf5_module.h"
 
 #define MEMORY ((uint64_t)1 << 30)
-#define CPU_S 120            /* and one more for each MiB of the file */
+#define CPU_S 120            /* plus one per MiB of the file */
 #define FLUSH (64u << 10)    /* bytes of rows that are sent at once */
 #define BODY_MAX (64u << 20) /* of a message */
 #define TEXT_MAX 4096
@@ -30,7 +30,7 @@
 #define CHILD_FILE 3
 #define CHILD_SOCKET 4
 
-enum what { ASK_TABLES = 1, ASK_ROWS, TELL_TABLE, TELL_ROWS, TELL_END };
+enum what { ASK_TABLES = 1, ASK_ROWS, SEND_TABLE, SEND_ROWS, SEND_END };
 
 struct message {
 	uint32_t what, size;
@@ -41,12 +41,12 @@ struct hdf5_file {
 	uint64_t size;
 	pid_t pid;
 	int socket;
-	bool busy; /* a visit is under way */
-	bool gone; /* the child: nothing more can be asked */
+	bool busy; /* a visit is in progress */
+	bool gone; /* the child has ended */
 	struct strbuf body;
 };
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static bool send_message(int fd, enum what what, const struct strbuf *body)
 {
@@ -84,7 +84,7 @@ static void put_u64(struct strbuf *body, uint64_t n)
 	put(body, &n, sizeof(n));
 }
 
-/* With its NUL; NULL is told from "". */
+/* With its NUL; NULL and "" differ. */
 static void put_text(struct strbuf *body, const char *s)
 {
 	put_u32(body, s ? (uint32_t)strlen(s) + 1 : 0);
@@ -92,7 +92,7 @@ static void put_text(struct strbuf *body, const char *s)
 		put(body, s, strlen(s) + 1);
 }
 
-/* What is left of a body; everything fails once something did. */
+/* The rest of a body; after one failure everything fails. */
 struct body {
 	const char *p, *end;
 	bool bad;
@@ -115,25 +115,17 @@ static const char *take(struct body *b, size_t n)
 	return p;
 }
 
-static uint32_t take_u32(struct body *b)
+static uint64_t take_number(struct body *b, size_t size)
 {
-	const char *p = take(b, sizeof(uint32_t));
-	uint32_t n = 0;
-
-	if (p)
-		memcpy(&n, p, sizeof(n));
-	return n;
-}
-
-static uint64_t take_u64(struct body *b)
-{
-	const char *p = take(b, sizeof(uint64_t));
+	const char *p = take(b, size);
 	uint64_t n = 0;
 
 	if (p)
-		memcpy(&n, p, sizeof(n));
+		memcpy(&n, p, size);
 	return n;
 }
+#define take_u32(b) ((uint32_t)take_number(b, sizeof(uint32_t)))
+#define take_u64(b) take_number(b, sizeof(uint64_t))
 
 static const char *take_text(struct body *b, size_t max)
 {
@@ -145,70 +137,70 @@ static const char *take_text(struct body *b, size_t max)
 	return b->bad ? NULL : p;
 }
 
-/* ---- the child ------------------------------------------------------------------------------ */
+/* ---- the child ---- */
 
-struct telling {
+struct sending {
 	struct strbuf body;
 	size_t columns;
-	bool lost; /* nobody listens */
+	bool lost; /* the parent is gone */
 };
 
-static int tell_table(void *user, const struct hdf5_table *t)
+static int send_table(void *user, const struct hdf5_table *t)
 {
-	struct telling *say = user;
+	struct sending *out = user;
 
-	strbuf_reset(&say->body);
-	put_text(&say->body, t->job);
-	put_text(&say->body, t->name);
-	put_text(&say->body, t->note);
-	put_u64(&say->body, t->rows);
-	put_u32(&say->body, (uint32_t)t->column_count);
+	strbuf_reset(&out->body);
+	put_text(&out->body, t->job);
+	put_text(&out->body, t->name);
+	put_text(&out->body, t->note);
+	put_u64(&out->body, t->rows);
+	put_u32(&out->body, (uint32_t)t->column_count);
 	for (size_t i = 0; i < t->column_count; i++) {
-		put_text(&say->body, t->columns[i].name);
-		put_u32(&say->body, t->columns[i].type);
-		put_u32(&say->body, t->columns[i].size);
+		put_text(&out->body, t->columns[i].name);
+		put_u32(&out->body, t->columns[i].type);
+		put_u32(&out->body, t->columns[i].size);
 	}
-	say->lost |= !send_message(CHILD_SOCKET, TELL_TABLE, &say->body);
-	return say->lost ? -EPIPE : 0;
+	out->lost |= !send_message(CHILD_SOCKET, SEND_TABLE, &out->body);
+	return out->lost ? -EPIPE : 0;
 }
 
-static int tell_rows(struct telling *say)
+static int send_rows(struct sending *out)
 {
-	if (say->body.len)
-		say->lost |= !send_message(CHILD_SOCKET, TELL_ROWS, &say->body);
-	strbuf_reset(&say->body);
-	return say->lost ? -EPIPE : 0;
+	if (out->body.len)
+		out->lost |= !send_message(CHILD_SOCKET, SEND_ROWS, &out->body);
+	strbuf_reset(&out->body);
+	return out->lost ? -EPIPE : 0;
 }
 
-static int tell_row(void *user, uint64_t row, const struct hdf5_value *values)
+static int send_row(void *user, uint64_t row, const struct hdf5_value *values)
 {
-	struct telling *say = user;
+	struct sending *out = user;
 
-	put_u64(&say->body, row);
-	for (size_t i = 0; i < say->columns; i++) {
+	put_u64(&out->body, row);
+	for (size_t i = 0; i < out->columns; i++) {
 		const struct hdf5_value *v = &values[i];
 
-		put_u32(&say->body, v->present);
-		put(&say->body, &v->i, sizeof(v->i));
-		put(&say->body, &v->d, sizeof(v->d));
-		put_u32(&say->body, v->s ? (uint32_t)v->n : NO_TEXT);
+		put_u32(&out->body, v->present);
+		put(&out->body, &v->i, sizeof(v->i));
+		put(&out->body, &v->d, sizeof(v->d));
+		put_u32(&out->body, v->s ? (uint32_t)v->n : NO_TEXT);
 		if (v->s)
-			put(&say->body, v->s, v->n);
+			put(&out->body, v->s, v->n);
 	}
-	return say->body.len >= FLUSH ? tell_rows(say) : 0;
+	return out->body.len >= FLUSH ? send_rows(out) : 0;
 }
 
-static bool tell_end(struct telling *say, int result, const struct strbuf *why)
+static bool send_end(struct sending *out, int result, const struct strbuf *why)
 {
-	struct strbuf *b = &say->body;
+	struct strbuf *b = &out->body;
 
 	strbuf_reset(b);
 	put_u32(b, (uint32_t)-result);
 	strbuf_add(b, why->buf, why->len < TEXT_MAX ? why->len : TEXT_MAX);
-	return !say->lost && send_message(CHILD_SOCKET, TELL_END, b);
+	return !out->lost && send_message(CHILD_SOCKET, SEND_END, b);
 }
 
-static int answer_rows(struct hdf5_input *in, struct body *b, struct telling *say,
+static int answer_rows(struct hdf5_input *in, struct body *b, struct sending *out,
 		       struct strbuf *why)
 {
 	const char *job = take_text(b, BODY_MAX), *table = take_text(b, BODY_MAX);
@@ -221,29 +213,29 @@ static int answer_rows(struct hdf5_input *in, struct body *b, struct telling *sa
 	for (uint32_t i = 0; i < count; i++)
 		if (!(columns[i] = take_text(b, BODY_MAX)))
 			return -EPROTO;
-	say->columns = count;
-	strbuf_reset(&say->body);
-	int r = hdf5_input_rows(in, job, table, columns, count, first, rows, tell_row, say, why);
-	int sent = tell_rows(say);
+	out->columns = count;
+	strbuf_reset(&out->body);
+	int r = hdf5_input_rows(in, job, table, columns, count, first, rows, send_row, out, why);
+	int sent = send_rows(out);
 	return r < 0 ? r : sent;
 }
 
-/* Answers until nobody asks any more. */
+/* Answers requests until the parent closes the socket. */
 static void serve(struct hdf5_input *in)
 {
 	_cleanup_strbuf_ struct strbuf question = STRBUF_INIT, why = STRBUF_INIT;
-	struct telling say = {.body = STRBUF_INIT};
+	struct sending out = {.body = STRBUF_INIT};
 	struct message m;
 	int r = 0;
 
-	while (tell_end(&say, r, &why) && receive_message(CHILD_SOCKET, &m, &question)) {
+	while (send_end(&out, r, &why) && receive_message(CHILD_SOCKET, &m, &question)) {
 		struct body b = read_body(&question);
 
 		strbuf_reset(&why);
 		if (m.what == ASK_TABLES)
-			r = hdf5_input_tables(in, take_text(&b, BODY_MAX), tell_table, &say, &why);
+			r = hdf5_input_tables(in, take_text(&b, BODY_MAX), send_table, &out, &why);
 		else
-			r = answer_rows(in, &b, &say, &why);
+			r = answer_rows(in, &b, &out, &why);
 	}
 }
 
@@ -252,24 +244,24 @@ static void be_child(int file, int socket, const char *path, uint64_t size)
 	const int keep[] = {[CHILD_FILE - 3] = file, [CHILD_SOCKET - 3] = socket};
 	const struct sandbox_limits limits = {MEMORY, CPU_S + (unsigned)(size >> 20)};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct telling say = {.body = STRBUF_INIT};
+	struct sending out = {.body = STRBUF_INIT};
 	struct hdf5_input *in;
 	int r = sandbox_enter(keep, ARRAY_SIZE(keep), &limits);
 
-	/* which descriptor is the socket is not known then */
+	/* the descriptors may not be in place then */
 	if (r < 0)
 		_exit(SANDBOX_FAILED);
 	r = hdf5_input_open(CHILD_FILE, path, &in, &why);
 	if (r < 0)
-		(void)tell_end(&say, r, &why);
+		(void)send_end(&out, r, &why);
 	else
 		serve(in);
 	_exit(0);
 }
 
-/* ---- the parent ----------------------------------------------------------------------------- */
+/* ---- the parent ---- */
 
-/* The child's last word is how it ended. */
+/* Reports how the child ended. */
 static int reader_died(struct hdf5_file *f, struct strbuf *why)
 {
 	int status = 0;
@@ -277,7 +269,7 @@ static int reader_died(struct hdf5_file *f, struct strbuf *why)
 	f->gone = true;
 	close_fd(&f->socket);
 	f->socket = -1;
-	/* one that only says nonsense is alive */
+	/* after nonsense it is still alive */
 	if (f->pid > 0)
 		(void)kill(f->pid, SIGKILL);
 	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
@@ -299,7 +291,7 @@ static int take_end(struct hdf5_file *f, struct strbuf *why)
 	return -(int)result;
 }
 
-/* A table as a file of this size can have it. */
+/* Takes a table; false: a file of this size cannot have it. */
 static bool take_table(const struct hdf5_file *f, struct body *b, struct hdf5_table *t,
 		       struct hdf5_column *columns)
 {
@@ -325,7 +317,7 @@ static bool take_table(const struct hdf5_file *f, struct body *b, struct hdf5_ta
 	return row_size && t->rows <= (f->size * HDF5_RATIO + HDF5_PIECE) / row_size;
 }
 
-/* Who is told what comes, and what he said. */
+/* The visitor, and its result. */
 struct visit {
 	hdf5_table_visitor table;
 	hdf5_row_visitor row;
@@ -333,7 +325,7 @@ struct visit {
 	struct hdf5_column *columns;
 	struct hdf5_value *values;
 	size_t count;
-	int result; /* once it is negative, the rest is only taken */
+	int result; /* once it is negative, the rest is skipped */
 };
 
 static bool visit_table(struct hdf5_file *f, struct visit *v)
@@ -379,7 +371,7 @@ static bool visit_rows(struct hdf5_file *f, struct visit *v)
 	return true;
 }
 
-/* One question, and the answer to its end. */
+/* Sends one request and receives the whole answer. */
 static int ask(struct hdf5_file *f, enum what what, const struct strbuf *question, struct visit *v,
 	       struct strbuf *why)
 {
@@ -387,14 +379,15 @@ static int ask(struct hdf5_file *f, enum what what, const struct strbuf *questio
 	bool ok;
 
 	if (f->busy || f->gone) {
-		strbuf_addf(why, f->gone ? "'%s': its reader died" : "'%s' is being read", f->path);
+		strbuf_addf(why, f->gone ? "'%s': the reader died" : "'%s' is being read already",
+			    f->path);
 		return f->gone ? -EBADMSG : -EBUSY;
 	}
 	f->busy = true;
 	ok = send_message(f->socket, what, question);
-	while (ok && (ok = receive_message(f->socket, &m, &f->body)) && m.what != TELL_END)
-		ok = m.what == TELL_TABLE  ? visit_table(f, v)
-		     : m.what == TELL_ROWS ? visit_rows(f, v)
+	while (ok && (ok = receive_message(f->socket, &m, &f->body)) && m.what != SEND_END)
+		ok = m.what == SEND_TABLE  ? visit_table(f, v)
+		     : m.what == SEND_ROWS ? visit_rows(f, v)
 					   : false;
 	f->busy = false;
 	int r = ok ? take_end(f, why) : reader_died(f, why);
@@ -430,7 +423,7 @@ int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
 	return ask(f, ASK_ROWS, &question, &v, why);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static int start_reader(struct hdf5_file *f, int fd, struct strbuf *why)
 {
@@ -443,17 +436,16 @@ static int start_reader(struct hdf5_file *f, int fd, struct strbuf *why)
 		close(pair[0]);
 		close(pair[1]);
 	}
-	if (r < 0) {
-		strbuf_addf(why, "no process to read '%s' with: %s", f->path, strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r, "cannot start a process to read '%s': %s", f->path,
+				   strerror(-r));
 	if (f->pid == 0) {
 		close(pair[0]);
 		be_child(fd, pair[1], f->path, f->size);
 	}
 	close(pair[1]);
 	f->socket = pair[0];
-	if (!receive_message(f->socket, &m, &f->body) || m.what != TELL_END)
+	if (!receive_message(f->socket, &m, &f->body) || m.what != SEND_END)
 		return reader_died(f, why);
 	return take_end(f, why);
 }
@@ -472,8 +464,7 @@ int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
 		r = -errno;
 		strbuf_addf(why, "'%s': %s", path, strerror(-r));
 	} else if (!S_ISREG(st.st_mode)) {
-		r = -EINVAL;
-		strbuf_addf(why, "'%s': is no file", path);
+		r = strbuf_fail(why, -EINVAL, "'%s' is not a regular file", path);
 	} else {
 		f->size = (uint64_t)st.st_size;
 		r = start_reader(f, fd, why);
@@ -490,7 +481,7 @@ void hdf5_close(struct hdf5_file *f)
 {
 	if (!f)
 		return;
-	/* nobody asks any more: it ends */
+	/* this ends it */
 	close_fd(&f->socket);
 	while (f->pid > 0 && waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -499,7 +490,7 @@ void hdf5_close(struct hdf5_file *f)
 	free(f);
 }
 
-static int pass_over(void *user PL_UNUSED, const struct hdf5_table *t PL_UNUSED)
+static int ignore_table(void *user PL_UNUSED, const struct hdf5_table *t PL_UNUSED)
 {
 	return 0;
 }
@@ -512,7 +503,7 @@ int hdf5_probe(const char *path, bool whole, struct strbuf *why)
 	if (r < 0)
 		return r;
 	if (whole)
-		r = hdf5_tables(f, NULL, pass_over, NULL, why);
+		r = hdf5_tables(f, NULL, ignore_table, NULL, why);
 	hdf5_close(f);
 	return r;
 }

@@ -1,8 +1,8 @@
 /*
  * Tables that are being written, and the rows that wait for them. Rows lie in blocks that begin and
- * end where chunks of the table do, so that a full one goes to the file as it is, without a look
- * of the library at what is in it. Tables stay open while they are used: to open one takes the
- * library longer than to write to it. It needs some 60 KB for each, so only so many do.
+ * end with the chunks of the table, so that a full block goes to the file as it is, without the
+ * library looking at it. Tables stay open while they are used, since opening one takes the library
+ * longer than writing to it. Each needs about 60 KB, so their number is limited.
  */
 #include <math.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "tables/hdf5/hdf5_writer.h"
 
 #define OPEN_TABLES_MAX 1536
-#define TWINS_MAX 16 /* tables of one name with other columns that have numbers */
+#define TWINS_MAX 16 /* tables with the same name and other columns that get a number */
 
-/* ---- schemas -------------------------------------------------------------------------------- */
+/* ---- schemas ---- */
 
 static hid_t column_type(const struct hdf5_column *c)
 {
@@ -93,7 +93,7 @@ void schemas_release(struct hdf5_writer *w)
 	}
 }
 
-/* ---- tables --------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void unlink_table(struct hdf5_rows *t)
 {
@@ -116,63 +116,53 @@ static void close_table(struct hdf5_rows *t)
 	t->id = -1;
 }
 
-static uint32_t hash(const char *s, uint32_t h)
+static uint64_t hash_of(const char *job, const char *name)
 {
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
-static struct hdf5_rows **bucket_of(struct hdf5_writer *w, const char *job, const char *name)
-{
-	return &w->buckets[hash(name, hash(job, 2166136261u)) % TABLE_BUCKETS];
+	return hash_more(hash_text(job), name, strlen(name));
 }
 
 struct hdf5_rows *hdf5_add_table(struct hdf5_writer *w, const char *job, const char *name,
 				 struct hdf5_schema *schema, int version)
 {
-	struct hdf5_rows **at = bucket_of(w, job, name), *t;
+	uint64_t hash = hash_of(job, name);
+	struct hdf5_rows *t;
 
-	for (t = *at; t; t = t->next)
+	for (struct hash_slot *h = hash_map_first(&w->tables, hash); h;
+	     h = hash_map_next(&w->tables, h)) {
+		t = (struct hdf5_rows *)h->value;
 		if (t->schema == schema && !strcmp(t->job, job) && !strcmp(t->name, name)) {
 			unlink_table(t);
 			use_table(w, t);
 			return t;
 		}
+	}
 	t = xcalloc(1, sizeof(*t));
 	t->job = xstrdup(job);
 	t->name = xstrdup(name);
 	t->schema = schema;
 	t->version = version;
 	t->id = -1;
-	t->next = *at;
-	*at = t;
 	use_table(w, t);
-	w->tables++;
+	hash_map_add(&w->tables, hash, (uintptr_t)t);
 	return t;
 }
 
-/* Has a table of the file the columns of ours? */
+/* Does a table of the file have these columns? */
 static bool fits(hid_t table, const struct hdf5_schema *schema)
 {
-	hid_t type = H5Dget_type(table);
-	bool same = type >= 0 && H5Tequal(type, schema->type) > 0;
+	_cleanup_id_ hid_t type = H5Dget_type(table);
 
-	if (type >= 0)
-		H5Tclose(type);
-	return same;
+	return type >= 0 && H5Tequal(type, schema->type) > 0;
 }
 
 static hid_t open_link(const struct hdf5_writer *w, const char *link)
 {
-	hid_t access = hdf5_table_access();
-	hid_t id = H5Dopen2(w->file, link, access);
+	_cleanup_id_ hid_t access = hdf5_table_access();
 
-	H5Pclose(access);
-	return id;
+	return H5Dopen2(w->file, link, access);
 }
 
-/* One that only these columns give. */
+/* A hash of the columns. It is part of names in files: never change it. */
 static uint64_t sum_of(const struct hdf5_schema *schema)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -183,7 +173,7 @@ static uint64_t sum_of(const struct hdf5_schema *schema)
 	return XXH3_64bits(text.buf, text.len);
 }
 
-/* As the nth table of its name; any number of others cannot take the last one's. */
+/* The path as the nth table of its name; the last one is unique to its columns. */
 static char *link_of(const struct hdf5_rows *t, int nth)
 {
 	if (nth == 1)
@@ -194,8 +184,8 @@ static char *link_of(const struct hdf5_rows *t, int nth)
 			 (unsigned long long)sum_of(t->schema));
 }
 
-/* The table of this name with these columns; where the name is taken by one with others, the name
- * gets a number. *ret_made: there was none. */
+/* Finds or creates the table of this name with these columns; if a table with other columns has the
+ * name, a number is added to it. *ret_made: it was created. */
 static bool find_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_made)
 {
 	*ret_made = false;
@@ -214,9 +204,9 @@ static bool find_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_mad
 	return false;
 }
 
-/* ---- rows that wait ------------------------------------------------------------------------- */
+/* ---- rows that wait ---- */
 
-/* Rows of the block that comes next: up to the end of the chunk. */
+/* Rows of the next block: up to the end of the chunk. */
 static size_t next_room(const struct hdf5_rows *t)
 {
 	size_t chunk = t->chunk ? t->chunk : hdf5_chunk_rows(t->schema, t->job);
@@ -290,11 +280,11 @@ unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t)
 	return row;
 }
 
-/* Rows between the file and memory. */
+/* Copies rows between the file and memory. */
 static bool transfer(const struct hdf5_rows *t, uint64_t from, hsize_t n, void *memory, bool write)
 {
 	const hsize_t first = from;
-	hid_t there = H5Dget_space(t->id), here = H5Screate_simple(1, &n, NULL);
+	_cleanup_id_ hid_t there = H5Dget_space(t->id), here = H5Screate_simple(1, &n, NULL);
 	bool ok = there >= 0 && here >= 0 &&
 		  H5Sselect_hyperslab(there, H5S_SELECT_SET, &first, NULL, &n, NULL) >= 0;
 
@@ -302,15 +292,11 @@ static bool transfer(const struct hdf5_rows *t, uint64_t from, hsize_t n, void *
 		ok = H5Dwrite(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
 	else if (ok)
 		ok = H5Dread(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
-	if (there >= 0)
-		H5Sclose(there);
-	if (here >= 0)
-		H5Sclose(here);
 	return ok;
 }
 
-/* Rows came before it was known where in a chunk they begin. What is in the file of a packed one
- * goes before them. */
+/* Moves rows that were added before their place in a chunk was known. Behind the rows of a
+ * compressed last chunk, which are read back from the file. */
 static bool align(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	struct row_block *came = t->first;
@@ -336,15 +322,13 @@ static bool align(struct hdf5_writer *w, struct hdf5_rows *t)
 
 static bool look_at(struct hdf5_writer *w, struct hdf5_rows *t)
 {
-	hid_t space = H5Dget_space(t->id);
+	_cleanup_id_ hid_t space = H5Dget_space(t->id);
 	hsize_t rows = 0;
 	bool ok = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
 		  H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
 
-	if (space >= 0)
-		H5Sclose(space);
 	t->rows = rows;
-	t->chunk = packer_fits(t->id, t->schema->row_size, &t->packed);
+	t->chunk = chunk_rows_of(t->id, t->schema->row_size, &t->packed);
 	return ok && align(w, t);
 }
 
@@ -369,15 +353,15 @@ static bool write_block(const struct hdf5_writer *w, const struct hdf5_rows *t, 
 	const hsize_t offset = at;
 
 	if (t->packed)
-		return packer_write(w->packer, t->id, at, b->rows, b->count, t->chunk,
-				    t->schema->row_size);
+		return chunk_write(w->packer, t->id, at, b->rows, b->count, t->chunk,
+				   t->schema->row_size);
 	if (b->count == t->chunk && at % t->chunk == 0)
 		return H5Dwrite_chunk(t->id, H5P_DEFAULT, 0, &offset,
 				      b->count * t->schema->row_size, b->rows) >= 0;
 	return transfer(t, at, b->count, b->rows, true);
 }
 
-/* What was written goes, but for the rows of a packed chunk that others will be added to. */
+/* Drops what was written, except the rows of a compressed chunk that is not full yet. */
 static void forget_written(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	struct row_block *b = t->first, *last = t->last;
@@ -411,21 +395,21 @@ bool table_append(struct hdf5_writer *w, struct hdf5_rows *t)
 	}
 	t->rows = size;
 	forget_written(w, t);
-	/* so that it can leave the library's cache */
+	/* lets the library drop it from its cache */
 	if (made)
 		close_table(t);
 	return true;
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void free_table(struct hdf5_writer *w, struct hdf5_rows *t)
 {
-	struct hdf5_rows **at = bucket_of(w, t->job, t->name);
+	struct hash_slot *h = hash_map_first(&w->tables, hash_of(t->job, t->name));
 
-	while (*at != t)
-		at = &(*at)->next;
-	*at = t->next;
+	while (h->value != (uintptr_t)t)
+		h = hash_map_next(&w->tables, h);
+	hash_map_remove(&w->tables, h);
 	unlink_table(t);
 	close_table(t);
 	free_blocks(w, t, t->first);
@@ -433,10 +417,9 @@ static void free_table(struct hdf5_writer *w, struct hdf5_rows *t)
 	free(t->job);
 	free(t->name);
 	free(t);
-	w->tables--;
 }
 
-/* As many as this commit needed: memory that was got for much is not kept for little. */
+/* Keeps as many as this commit needed: memory for a large one is not kept for small ones. */
 static void bound_spares(struct hdf5_writer *w, size_t most)
 {
 	while (w->spares > most) {
@@ -451,7 +434,7 @@ static void bound_spares(struct hdf5_writer *w, size_t most)
 
 void tables_bound(struct hdf5_writer *w)
 {
-	while (w->tables > OPEN_TABLES_MAX)
+	while (w->tables.count > OPEN_TABLES_MAX)
 		free_table(w, w->used.newer);
 	bound_spares(w, w->taken);
 }
@@ -460,5 +443,6 @@ void tables_release(struct hdf5_writer *w)
 {
 	while (w->used.older != &w->used)
 		free_table(w, w->used.older);
+	hash_map_release(&w->tables);
 	bound_spares(w, 0);
 }

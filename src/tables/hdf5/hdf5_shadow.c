@@ -1,21 +1,20 @@
 /*
- * The driver below the library that makes commits of HDF5 files whole; see hdf5_module.h.
+ * The driver file that makes commits of HDF5 files atomic; see hdf5_module.h.
  *
  * Pages of 4 KiB that the library wrote are held here. Those behind the end of the last commit
  * ("fresh") are written to the file when there are many, and at the commit; rows that go there are
- * not held at all. Those before it are
- * compared with what the file has, 64 bytes at a time, and what differs is what the journal gets:
- * the library writes the whole head of a table, 12 KiB with the attributes that PyTables wants,
- * when one number in it has changed.
+ * not held at all. Those before it are compared with the file, 64 bytes at a time, and only the
+ * differences go to the journal: the library rewrites the whole header of a table, 12 KiB with the
+ * attributes that PyTables wants, when one number in it has changed.
  *
- * Overwriting is done by a process of its own that shares our memory: when we are killed it still
- * finishes, so that a reader without our journal finds the file whole. When it is killed too, the
- * journal is there.
+ * A separate process that shares our memory overwrites the file: if we are killed it still
+ * finishes, so that a reader without our journal finds the file complete. If it is killed too,
+ * there is the journal.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,42 +24,53 @@
 #include <unistd.h>
 
 #include "core/files/fs.h"
-#include "tables/hdf5/hdf5_shadow.h"
+#include "core/hash_map.h"
+#include "tables/hdf5/hdf5_module.h"
 
-#define BLOCK 64u /* a page has as many as a word has bits */
+#define PAGE 4096u
+#define BLOCK 64u /* a page has as many blocks as a word has bits */
 #define SPILL ((size_t)16 << 20)
 #define STACK (64u << 10)
 #define THROUGH 1024u
-#define AHEAD ((uint64_t)8 << 20) /* what was written so far is sent to the disk meanwhile */
+#define AHEAD ((uint64_t)8 << 20) /* the disk gets what was written after this many bytes */
 
-/* ---- pages ---------------------------------------------------------------------------------- */
+struct page {
+	uint64_t index;
+	uint64_t changed;  /* blocks that differ from the file */
+	struct page *next; /* of those unused */
+	unsigned char data[PAGE];
+};
 
-static struct page **place_of(const struct shadow *s, uint64_t index)
+struct shadow {
+	struct driver_file driver;
+	int fd;
+	struct file_identity id;
+	uint64_t base;         /* end of the last commit */
+	uint64_t sent;         /* written back to the disk up to here */
+	struct hash_map pages; /* by index */
+	size_t fresh;          /* pages */
+	struct page *unused;
+	bool discarded;
+	enum { GATHERING, APPENDED, NOTED } phase; /* of the commit */
+	struct strbuf pieces;
+};
+
+/* ---- pages ---- */
+
+static struct hash_slot *slot_of(const struct shadow *s, uint64_t index)
 {
-	struct page **p =
-		&s->table[(index * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (s->table_size - 1)];
+	struct hash_slot *h = hash_map_first(&s->pages, hash_number(index));
 
-	while (*p && (*p)->index != index)
-		p = &(*p)->next;
-	return p;
+	while (h && ((const struct page *)h->value)->index != index)
+		h = hash_map_next(&s->pages, h);
+	return h;
 }
 
-static void grow_table(struct shadow *s)
+static struct page *find_page(const struct shadow *s, uint64_t index)
 {
-	struct page **old = s->table;
-	size_t n = s->table_size;
+	struct hash_slot *h = slot_of(s, index);
 
-	s->table_size = n ? n * 2 : 1024;
-	s->table = xcalloc(s->table_size, sizeof(*s->table));
-	for (size_t i = 0; i < n; i++)
-		for (struct page *p = old[i], *next; p; p = next) {
-			struct page **to = place_of(s, p->index);
-
-			next = p->next;
-			p->next = NULL;
-			*to = p;
-		}
-	free(old);
+	return h ? (struct page *)h->value : NULL;
 }
 
 static bool is_fresh(const struct shadow *s, uint64_t index)
@@ -68,7 +78,7 @@ static bool is_fresh(const struct shadow *s, uint64_t index)
 	return index * PAGE >= s->base;
 }
 
-/* What the file has; what is behind its end is 0. */
+/* Reads from the file; zeros behind its end. */
 static int read_page(const struct shadow *s, uint64_t index, unsigned char *to)
 {
 	size_t have = 0;
@@ -91,46 +101,45 @@ static struct page *add_page(struct shadow *s, uint64_t index)
 {
 	struct page *p = s->unused;
 
-	if (s->count >= s->table_size / 2)
-		grow_table(s);
 	if (p)
 		s->unused = p->next;
 	else
 		p = xmalloc(sizeof(*p));
 	p->index = index;
 	p->changed = 0;
-	p->next = NULL;
-	/* a page that reaches behind the end of the file needs no look at it */
-	if (index * PAGE >= s->size)
+	/* a page behind the end of the file need not be read */
+	if (index * PAGE >= s->driver.size)
 		memset(p->data, 0, PAGE);
 	else if (read_page(s, index, p->data) < 0) {
 		p->next = s->unused;
 		s->unused = p;
 		return NULL;
 	}
-	*place_of(s, index) = p;
-	s->count++;
+	hash_map_add(&s->pages, hash_number(index), (uintptr_t)p);
 	s->fresh += is_fresh(s, index);
 	return p;
 }
 
-static void drop_page(struct shadow *s, struct page **at)
+static void forget_page(struct shadow *s, struct page *p)
 {
-	struct page *p = *at;
-
-	*at = p->next;
-	s->count--;
 	s->fresh -= is_fresh(s, p->index);
 	p->next = s->unused;
 	s->unused = p;
 }
 
+static void drop_page(struct shadow *s, struct page *p)
+{
+	hash_map_remove(&s->pages, slot_of(s, p->index));
+	forget_page(s, p);
+}
+
 static void drop_all(struct shadow *s)
 {
-	for (size_t i = 0; i < s->table_size; i++)
-		while (s->table[i])
-			drop_page(s, &s->table[i]);
-	/* what a large commit needed is not kept for small ones */
+	for (struct hash_slot *h = hash_map_each(&s->pages, NULL); h;
+	     h = hash_map_each(&s->pages, h))
+		forget_page(s, (struct page *)h->value);
+	hash_map_clear(&s->pages);
+	/* memory for a large commit is not kept for small ones */
 	size_t kept = 0;
 	for (struct page **p = &s->unused; *p;) {
 		if (kept++ < SPILL / PAGE / 2) {
@@ -158,7 +167,7 @@ static void put(struct page *p, unsigned at, const unsigned char *from, unsigned
 	}
 }
 
-/* ---- the end of the file -------------------------------------------------------------------- */
+/* ---- the end of the file ---- */
 
 static int by_index(const void *a, const void *b)
 {
@@ -167,29 +176,32 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Pages that are fresh, or those that are not, by their place. */
+/* The pages that are fresh, or those that are not, by index. */
 static struct page **sorted(const struct shadow *s, bool fresh, size_t *ret)
 {
-	struct page **list = xcalloc(s->count + 1, sizeof(*list));
+	struct page **list = xcalloc(s->pages.count + 1, sizeof(*list));
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->table_size; i++)
-		for (struct page *p = s->table[i]; p; p = p->next)
-			if (is_fresh(s, p->index) == fresh)
-				list[n++] = p;
+	for (struct hash_slot *h = hash_map_each(&s->pages, NULL); h;
+	     h = hash_map_each(&s->pages, h)) {
+		struct page *p = (struct page *)h->value;
+
+		if (is_fresh(s, p->index) == fresh)
+			list[n++] = p;
+	}
 	qsort(list, n, sizeof(*list), by_index);
 	*ret = n;
 	return list;
 }
 
-/* The disk need not wait for the commit, and the commit then waits less for the disk. */
+/* Starts writing back before the commit, which then waits less for the disk. */
 static void send_ahead(struct shadow *s)
 {
-	if (s->size < s->sent + AHEAD)
+	if (s->driver.size < s->sent + AHEAD)
 		return;
-	(void)sync_file_range(s->fd, (off_t)s->sent, (off_t)(s->size - s->sent),
+	(void)sync_file_range(s->fd, (off_t)s->sent, (off_t)(s->driver.size - s->sent),
 			      SYNC_FILE_RANGE_WRITE);
-	s->sent = s->size;
+	s->sent = s->driver.size;
 }
 
 static int write_run(struct shadow *s, struct page **run, size_t n)
@@ -210,24 +222,24 @@ static int write_run(struct shadow *s, struct page **run, size_t n)
 			return -errno;
 		if (done > 0)
 			at += (uint64_t)done;
-		if (at > s->size)
-			s->size = at;
+		if (at > s->driver.size)
+			s->driver.size = at;
 	}
 	send_ahead(s);
 	return 0;
 }
 
-/* How many of these bytes are fresh and in no page that is held. */
+/* How many of these bytes, from the first, are fresh and in no held page. */
 static size_t unheld(const struct shadow *s, uint64_t addr, size_t size)
 {
 	uint64_t at = addr;
 
-	while (at < addr + size && is_fresh(s, at / PAGE) && !*place_of(s, at / PAGE))
+	while (at < addr + size && is_fresh(s, at / PAGE) && !find_page(s, at / PAGE))
 		at = (at / PAGE + 1) * PAGE;
 	return at < addr + size ? (size_t)(at - addr) : size;
 }
 
-/* Bytes that are fresh go to the file as they are. 0: they cannot now, or are not worth a call. */
+/* Writes fresh bytes directly to the file. 0: that failed, or they are not worth a call. */
 static size_t write_through(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
 {
 	size_t n = unheld(s, addr, size);
@@ -237,13 +249,13 @@ static size_t write_through(struct shadow *s, uint64_t addr, size_t size, const 
 	ssize_t done = pwrite(s->fd, from, n, (off_t)addr);
 	if (done <= 0)
 		return 0;
-	if (addr + (uint64_t)done > s->size)
-		s->size = addr + (uint64_t)done;
+	if (addr + (uint64_t)done > s->driver.size)
+		s->driver.size = addr + (uint64_t)done;
 	send_ahead(s);
 	return (size_t)done;
 }
 
-/* Fresh pages to the file; those that could be written are held no more. */
+/* Writes fresh pages to the file; those that were written are no longer held. */
 static int write_fresh(struct shadow *s)
 {
 	size_t n;
@@ -255,12 +267,12 @@ static int write_fresh(struct shadow *s)
 			j++;
 		r = write_run(s, list + i, j - i);
 		for (size_t k = i; k < j && r == 0; k++)
-			drop_page(s, place_of(s, list[k]->index));
+			drop_page(s, list[k]);
 	}
 	return r;
 }
 
-/* ---- commit --------------------------------------------------------------------------------- */
+/* ---- commit ---- */
 
 static void gather_pieces(struct shadow *s)
 {
@@ -300,12 +312,12 @@ static int overwrite(void *user)
 
 static int overwrite_apart(void *user)
 {
-	/* out of reach of what is sent to our process group */
+	/* signals to our process group must not reach it */
 	(void)setsid();
 	return overwrite(user);
 }
 
-/* In a process that shares our memory and waits for nobody; we wait for it. */
+/* Overwrites in a process that shares our memory, and waits for it. */
 static int apply(struct shadow *s)
 {
 	struct overwriting o = {.fd = s->fd, .pieces = &s->pieces, .result = -EINTR};
@@ -323,7 +335,7 @@ static int apply(struct shadow *s)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		munmap(stack, STACK);
 	}
-	/* it could not be made, or was killed: what it does can be done twice */
+	/* it could not be started, or was killed: overwriting twice is harmless */
 	if (pid < 0 || o.result == -EINTR)
 		overwrite(&o);
 	return o.result;
@@ -333,27 +345,26 @@ static int append(struct shadow *s)
 {
 	int r = write_fresh(s);
 
-	if (r == 0 && s->size < s->eoa) {
-		if (ftruncate(s->fd, (off_t)s->eoa) < 0)
+	if (r == 0 && s->driver.size < s->driver.eoa) {
+		if (ftruncate(s->fd, (off_t)s->driver.eoa) < 0)
 			return -errno;
-		s->size = s->eoa;
+		s->driver.size = s->driver.eoa;
 	}
 	return r;
 }
 
-/* No room now is no reason to give anything up: all of it is held here. */
+/* A full disk is no reason to give up: everything is still held here. */
 static int failed(int error, const char *path, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot write '%s': %s", path, strerror(-error));
 	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG ? -EAGAIN : error;
 }
 
-/* What was written is gone from memory and perhaps not on the disk, and another sync would not say
- * so: whatever the reason, this must not be tried again. */
+/* After a failed sync the kernel may have dropped the pages, and a second sync would not report it:
+ * never retry. */
 static int not_synced(int error, const char *path, struct strbuf *why)
 {
-	strbuf_addf(why, "cannot bring '%s' to the disk: %s", path, strerror(-error));
-	return -EIO;
+	return strbuf_fail(why, -EIO, "cannot sync '%s': %s", path, strerror(-error));
 }
 
 int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
@@ -365,7 +376,7 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 		r = append(s);
 		if (r < 0)
 			return failed(r, path, why);
-		/* also what the commit before overwrote: its journal is written over next */
+		/* also syncs what the last commit overwrote: its journal is overwritten next */
 		r = fs_sync(s->fd);
 		if (r < 0)
 			return not_synced(r, path, why);
@@ -373,7 +384,7 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 		s->phase = APPENDED;
 	}
 	if (s->phase == APPENDED) {
-		r = j ? journal_write(j, path, &s->id, position, s->eoa, &s->pieces) : 0;
+		r = j ? journal_write(j, path, &s->id, position, s->driver.eoa, &s->pieces) : 0;
 		if (r == 0 && j && (r = journal_sync(j)) < 0)
 			return not_synced(r, "the journal", why);
 		if (r < 0)
@@ -384,7 +395,7 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 	if (r < 0)
 		return failed(r, path, why);
 	drop_all(s);
-	s->base = s->eoa;
+	s->base = s->driver.eoa;
 	s->phase = GATHERING;
 	return 0;
 }
@@ -407,8 +418,8 @@ int shadow_settle(struct shadow *s)
 
 	if (r < 0)
 		return r;
-	if (s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
-		s->size = s->base;
+	if (s->driver.size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
+		s->driver.size = s->base;
 	return fs_sync(s->fd);
 }
 
@@ -416,23 +427,24 @@ void shadow_discard(struct shadow *s)
 {
 	s->discarded = true;
 	drop_all(s);
-	/* pages that could not be synced look as if they were there; once they are cut off, nobody
-	 * compares with them. A commit that may be in the journal has synced them, and needs them.
-	 */
-	if (s->phase == GATHERING && s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
-		s->size = s->base;
+	/* pages that could not be synced may still be readable, but must not be compared with
+	 * later: truncate. A commit that may be in the journal has synced them, and needs them. */
+	if (s->phase == GATHERING && s->driver.size > s->base &&
+	    ftruncate(s->fd, (off_t)s->base) == 0)
+		s->driver.size = s->base;
 }
 
-/* ---- reading and writing -------------------------------------------------------------------- */
+/* ---- reading and writing ---- */
 
-int shadow_read(struct shadow *s, uint64_t addr, size_t size, void *buffer)
+static int shadow_read(struct driver_file *f, uint64_t addr, size_t size, void *buffer)
 {
+	struct shadow *s = (struct shadow *)f;
 	unsigned char *to = buffer, other[PAGE];
 
 	while (size) {
 		unsigned at = (unsigned)(addr % PAGE);
 		size_t n = PAGE - at < size ? PAGE - at : size;
-		const struct page *p = *place_of(s, addr / PAGE);
+		const struct page *p = find_page(s, addr / PAGE);
 
 		if (!p && read_page(s, addr / PAGE, other) < 0)
 			return -1;
@@ -444,12 +456,12 @@ int shadow_read(struct shadow *s, uint64_t addr, size_t size, void *buffer)
 	return 0;
 }
 
-/* Into one page; how much of it, 0 when that fails. */
+/* Writes into one page; the number of bytes, 0: it failed. */
 static size_t write_page(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
 {
 	unsigned at = (unsigned)(addr % PAGE);
 	size_t n = PAGE - at < size ? PAGE - at : size;
-	struct page *p = *place_of(s, addr / PAGE);
+	struct page *p = find_page(s, addr / PAGE);
 
 	if (!p && !(p = add_page(s, addr / PAGE)))
 		return 0;
@@ -457,14 +469,16 @@ static size_t write_page(struct shadow *s, uint64_t addr, size_t size, const uns
 		memcpy(p->data + at, from, n);
 	else
 		put(p, at, from, (unsigned)n);
-	/* nothing new in it */
+	/* it is the same as in the file */
 	if (!p->changed && !is_fresh(s, p->index))
-		drop_page(s, place_of(s, p->index));
+		drop_page(s, p);
 	return n;
 }
 
-int shadow_write(struct shadow *s, uint64_t addr, size_t size, const void *buffer, bool rows)
+static int shadow_write(struct driver_file *f, uint64_t addr, size_t size, const void *buffer,
+			bool rows)
 {
+	struct shadow *s = (struct shadow *)f;
 	const unsigned char *from = buffer;
 
 	while (size && !s->discarded) {
@@ -478,13 +492,13 @@ int shadow_write(struct shadow *s, uint64_t addr, size_t size, const void *buffe
 		addr += n;
 		size -= n;
 	}
-	/* what cannot be written now stays here, and the commit says so */
+	/* what cannot be written now stays here, and the commit reports it */
 	if (s->fresh > SPILL / PAGE)
 		(void)write_fresh(s);
 	return 0;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 struct shadow *shadow_new(int fd)
 {
@@ -492,11 +506,12 @@ struct shadow *shadow_new(int fd)
 	struct stat st;
 
 	s->fd = fd;
+	s->driver.read = shadow_read;
+	s->driver.write = shadow_write;
 	s->pieces = (struct strbuf)STRBUF_INIT;
 	if (fstat(fd, &st) == 0)
-		s->size = s->base = s->sent = (uint64_t)st.st_size;
+		s->driver.size = s->base = s->sent = (uint64_t)st.st_size;
 	(void)file_identify(fd, &s->id);
-	grow_table(s);
 	return s;
 }
 
@@ -509,18 +524,23 @@ void shadow_free(struct shadow *s)
 		next = p->next;
 		free(p);
 	}
-	free(s->table);
+	hash_map_release(&s->pages);
 	strbuf_release(&s->pieces);
 	close_fd(&s->fd);
 	free(s);
 }
 
-uint64_t shadow_end(const struct shadow *s)
+struct driver_file *shadow_driver(struct shadow *s)
 {
-	return s->eoa;
+	return &s->driver;
 }
 
-/* 1: it is this file, 0: it is not, negative: not known. */
+uint64_t shadow_end(const struct shadow *s)
+{
+	return s->driver.eoa;
+}
+
+/* 1: this file, 0: another or none, negative: unknown. */
 static int is_at(const struct stat *file, const char *path)
 {
 	struct stat st;
@@ -546,12 +566,7 @@ bool shadow_is_gone(const struct shadow *s, const char *path)
 	if (n < 0)
 		return false;
 	now[n] = 0;
-	/* what NFS calls a file that was removed while it is open */
+	/* NFS renames an open file that was removed */
 	const char *slash = strrchr(now, '/');
 	return (slash && str_prefix(slash + 1, ".nfs")) || is_at(&st, now) == 0;
-}
-
-size_t shadow_held(const struct shadow *s)
-{
-	return s->count * sizeof(struct page);
 }

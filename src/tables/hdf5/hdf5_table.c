@@ -1,13 +1,13 @@
 /*
  * Tables of tables/table.h in HDF5 files, as pandas writes them with format="table" and every
  * column a data column: a group with pandas' attributes, and in it "table", rows of named fields,
- * which PyTables and h5py read as well. What is fixed there is fixed here:
+ * which PyTables and h5py read as well. The format has limits:
  *
- * - Text has a fixed width, that of the longest; where that makes the table too large, texts are
- * cut and it is said. Absent text is U+FFFF, which no text is: pandas makes it NaN.
- * - A whole number cannot be absent: a column where one is becomes floating point, with NaN.
- * - A field cannot have a slash in its name: it gets one of pandas' own, and pandas still shows the
- *   column's.
+ * - Text has a fixed width, that of the longest. If that makes the table too large, texts are cut,
+ *   with a warning. Absent text is U+FFFF, which occurs in no text: pandas makes it NaN.
+ * - A whole number cannot be absent: a column with absent ones becomes floating point, with NaN.
+ * - A field name cannot contain a slash: it is replaced by a name in pandas' style, and pandas
+ * still shows the name of the column.
  * - Lists in attributes are pickles of protocol 0, which are text.
  */
 #include <errno.h>
@@ -18,47 +18,30 @@
 #include "core/text/text.h"
 #include "tables/column_dictionary.h"
 #include "tables/hdf5/hdf5_module.h"
-#include "tables/text_values.h"
 
 #define ABSENT "\xef\xbf\xbf"
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define TEXT_BYTES ((uint64_t)1 << 30) /* of a table, as it is in memory */
-#define WIDTH_SURE 255u                /* bytes that a text has in any case */
+#define WIDTH_SURE 255u                /* texts up to this many bytes are never cut */
 #define LEVEL 1                        /* of compression: more takes long and gains little */
 #define NOT_A_TIME INT64_MIN
 
-struct field {
+struct pandas_field {
 	char *name;
 	hid_t type;
 	size_t at, size;
 	bool real; /* whole numbers of which some are absent */
-	bool data; /* its name is the column's */
+	bool data; /* it has the column's name */
 };
 
-struct table_file {
-	hid_t file, group, table, row_type;
-	char *path, *key;
-	const struct table_column *columns;
-	size_t count;
-	struct field *fields;
-	size_t row_size, chunk; /* rows of a chunk */
-	unsigned char *rows;    /* those that wait: at most a chunk */
-	size_t waiting;
-	uint64_t written;
-	struct strbuf text;
-	struct table_encoded *texts; /* of the batch in hand, one a column */
-	uint64_t cut;
-};
-
-static int failed(struct table_file *f, const char *what, struct strbuf *why)
+static int failed(struct pandas_file *f, const char *what, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot %s '%s': ", what, f->path);
 	hdf5_reason(why);
 	return -EIO;
 }
 
-/* ---- fields ------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static hid_t text_type(size_t size)
 {
@@ -69,7 +52,7 @@ static hid_t text_type(size_t size)
 	return t;
 }
 
-/* As wide as the longest text, unless all of them together are too much. */
+/* As wide as the longest text, unless all of them together are too large. */
 static size_t width_of(const struct table_column *columns, size_t count,
 		       const struct table_options *o, size_t c)
 {
@@ -91,14 +74,14 @@ static size_t width_of(const struct table_column *columns, size_t count,
 	return width < least ? least : width;
 }
 
-static void make_fields(struct table_file *f, const struct table_options *o)
+static void make_fields(struct pandas_file *f, const struct table_options *o)
 {
 	size_t at = sizeof(int64_t), odd = 0;
 
-	f->fields = xcalloc(f->count + 1, sizeof(*f->fields));
-	for (size_t c = 0; c < f->count; c++) {
-		const struct table_column *column = &f->columns[c];
-		struct field *d = &f->fields[c];
+	f->fields = xcalloc(f->file.count + 1, sizeof(*f->fields));
+	for (size_t c = 0; c < f->file.count; c++) {
+		const struct table_column *column = &f->file.columns[c];
+		struct pandas_field *d = &f->fields[c];
 
 		d->at = at;
 		d->size = sizeof(int64_t);
@@ -107,7 +90,7 @@ static void make_fields(struct table_file *f, const struct table_options *o)
 		d->name = d->data ? xstrdup(column->name) : xasprintf("values_block_%zu", odd++);
 		d->real = column->type == TABLE_INT && o->hints[c].absent;
 		if (column->type == TABLE_TEXT) {
-			d->size = width_of(f->columns, f->count, o, c);
+			d->size = width_of(f->file.columns, f->file.count, o, c);
 			d->type = text_type(d->size);
 		} else {
 			d->type = H5Tcopy(column->type == TABLE_REAL || d->real ? H5T_IEEE_F64LE
@@ -118,10 +101,9 @@ static void make_fields(struct table_file *f, const struct table_options *o)
 	f->row_size = at;
 }
 
-/* ---- attributes --------------------------------------------------------------------------------
- */
+/* ---- attributes ---- */
 
-/* The character that a valid sequence is. */
+/* The character of a valid UTF-8 sequence. */
 static unsigned decode(const char *s, size_t size)
 {
 	static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -132,7 +114,7 @@ static unsigned decode(const char *s, size_t size)
 	return character;
 }
 
-/* A text of a pickle of protocol 0. */
+/* Adds a text to a pickle of protocol 0. */
 static void add_pickled(struct strbuf *out, const char *s)
 {
 	size_t n = strlen(s);
@@ -154,19 +136,19 @@ static void add_pickled(struct strbuf *out, const char *s)
 	strbuf_addch(out, '\n');
 }
 
-/* Names of columns, or of fields; data: of those only that have their column's name. */
-static void add_names(struct strbuf *out, const struct table_file *f, bool fields, bool data)
+/* Adds the names of columns or fields; data: only those of fields with their column's name. */
+static void add_names(struct strbuf *out, const struct pandas_file *f, bool fields, bool data)
 {
 	strbuf_addstr(out, "(l");
-	for (size_t c = 0; c < f->count; c++) {
+	for (size_t c = 0; c < f->file.count; c++) {
 		if (data && !f->fields[c].data)
 			continue;
-		add_pickled(out, fields ? f->fields[c].name : f->columns[c].name);
+		add_pickled(out, fields ? f->fields[c].name : f->file.columns[c].name);
 		strbuf_addch(out, 'a');
 	}
 }
 
-static bool set_names(struct table_file *f, const char *attribute, bool data)
+static bool set_names(struct pandas_file *f, const char *attribute, bool data)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
@@ -175,7 +157,7 @@ static bool set_names(struct table_file *f, const char *attribute, bool data)
 	return hdf5_set_pickle(f->group, attribute, p.buf);
 }
 
-static bool set_axes(struct table_file *f)
+static bool set_axes(struct pandas_file *f)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
@@ -185,14 +167,14 @@ static bool set_axes(struct table_file *f)
 	return hdf5_set_pickle(f->group, "non_index_axes", p.buf);
 }
 
-/* Which columns have a time zone. */
-static bool set_info(struct table_file *f)
+/* Names the columns with a time zone. */
+static bool set_info(struct pandas_file *f)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
 	strbuf_addstr(&p, "(dI1\n(dVtype\nVIndex\nsVnames\n(lNassVindex\n(ds");
-	for (size_t c = 0; c < f->count; c++) {
-		if (f->columns[c].type != TABLE_TIME)
+	for (size_t c = 0; c < f->file.count; c++) {
+		if (f->file.columns[c].type != TABLE_TIME)
 			continue;
 		add_pickled(&p, f->fields[c].name);
 		strbuf_addstr(&p, "(dVtz\nVUTC\nss");
@@ -201,7 +183,7 @@ static bool set_info(struct table_file *f)
 	return hdf5_set_pickle(f->group, "info", p.buf);
 }
 
-static bool mark_group(struct table_file *f)
+static bool mark_group(struct pandas_file *f)
 {
 	static const char *const texts[][2] = {
 		{"CLASS", "GROUP"},
@@ -237,11 +219,11 @@ static bool mark_text(hid_t object, const char *text, const char *format, ...)
 	return hdf5_set_text(object, name.buf, text);
 }
 
-static bool mark_field(struct table_file *f, size_t c)
+static bool mark_field(struct pandas_file *f, size_t c)
 {
 	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT, kind = STRBUF_INIT, name = STRBUF_INIT;
-	const struct field *d = &f->fields[c];
-	const struct table_column *column = &f->columns[c];
+	const struct pandas_field *d = &f->fields[c];
+	const struct table_column *column = &f->file.columns[c];
 
 	if (column->type == TABLE_TEXT)
 		strbuf_addf(&type, "bytes%zu", d->size * 8);
@@ -259,42 +241,44 @@ static bool mark_field(struct table_file *f, size_t c)
 	       (!column->help || mark_text(f->table, column->help, "%s_help", d->name));
 }
 
-static bool mark_table(struct table_file *f)
+static bool mark_table(struct pandas_file *f)
 {
 	if (!hdf5_set_text(f->table, "CLASS", "TABLE") ||
 	    !hdf5_set_text(f->table, "VERSION", "2.7") || !hdf5_set_text(f->table, "TITLE", "") ||
 	    !hdf5_set_text(f->table, "FIELD_0_NAME", "index") ||
 	    !hdf5_set_text(f->table, "index_kind", "integer"))
 		return false;
-	for (size_t c = 0; c < f->count; c++)
+	for (size_t c = 0; c < f->file.count; c++)
 		if (!mark_field(f, c))
 			return false;
 	return true;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
-static void close_ids(struct table_file *f)
+static void close_ids(struct pandas_file *f)
 {
-	if (f->table >= 0)
-		H5Dclose(f->table);
-	if (f->group >= 0)
-		H5Gclose(f->group);
-	if (f->row_type >= 0)
-		H5Tclose(f->row_type);
-	for (size_t c = 0; f->fields && c < f->count; c++)
+	hdf5_close_id(&f->table);
+	hdf5_close_id(&f->group);
+	hdf5_close_id(&f->row_type);
+	for (size_t c = 0; f->fields && c < f->file.count; c++)
 		if (f->fields[c].type > 0)
 			H5Tclose(f->fields[c].type);
 	f->table = f->group = f->row_type = -1;
 }
 
-static void release(struct table_file *f)
+void hdf5_pandas_release(struct table_file *t)
 {
-	close_ids(f);
-	if (f->file >= 0)
-		H5Fclose(f->file);
-	for (size_t c = 0; c < f->count; c++) {
+	struct pandas_file *f = (struct pandas_file *)t;
+
+	if (!f->path)
+		return;
+	if (!f->ended)
+		close_ids(f);
+	if (f->made && !f->ended)
+		(void)H5Ldelete(f->container, f->key, H5P_DEFAULT);
+	hdf5_close_id(&f->container);
+	for (size_t c = 0; c < t->count; c++) {
 		if (f->fields)
 			free(f->fields[c].name);
 		table_encoded_release(&f->texts[c]);
@@ -302,75 +286,71 @@ static void release(struct table_file *f)
 	free(f->texts);
 	free(f->fields);
 	free(f->rows);
-	strbuf_release(&f->text);
 	free(f->path);
 	free(f->key);
-	free(f);
 }
 
-static bool make_row_type(struct table_file *f)
+static bool make_row_type(struct pandas_file *f)
 {
 	f->row_type = H5Tcreate(H5T_COMPOUND, f->row_size);
 	if (f->row_type < 0 || H5Tinsert(f->row_type, "index", 0, H5T_STD_I64LE) < 0)
 		return false;
-	for (size_t c = 0; c < f->count; c++)
+	for (size_t c = 0; c < f->file.count; c++)
 		if (H5Tinsert(f->row_type, f->fields[c].name, f->fields[c].at, f->fields[c].type) <
 		    0)
 			return false;
 	return true;
 }
 
-static bool make_dataset(struct table_file *f, bool pack)
+static bool make_dataset(struct pandas_file *f, bool pack)
 {
 	const hsize_t none = 0, any = H5S_UNLIMITED, rows = f->chunk;
-	hid_t space = H5Screate_simple(1, &none, &any), how = H5Pcreate(H5P_DATASET_CREATE);
+	_cleanup_id_ hid_t space = H5Screate_simple(1, &none, &any);
+	_cleanup_id_ hid_t how = H5Pcreate(H5P_DATASET_CREATE);
 	bool ok = H5Pset_chunk(how, 1, &rows) >= 0 &&
 		  H5Pset_fill_time(how, H5D_FILL_TIME_NEVER) >= 0 &&
 		  (!pack || (H5Pset_shuffle(how) >= 0 && H5Pset_deflate(how, LEVEL) >= 0));
-	hid_t access = hdf5_table_access();
+	_cleanup_id_ hid_t access = hdf5_table_access();
 
 	if (ok)
 		f->table =
 			H5Dcreate2(f->group, "table", f->row_type, space, H5P_DEFAULT, how, access);
-	H5Sclose(space);
-	H5Pclose(how);
-	H5Pclose(access);
 	return f->table >= 0;
 }
 
-static int open_container(struct table_file *f, bool append, struct strbuf *why)
+static int open_container(struct pandas_file *f, bool append, struct strbuf *why)
 {
-	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+	_cleanup_id_ hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
 
 	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
-	f->file = append ? H5Fopen(f->path, H5F_ACC_RDWR, fapl)
-			 : H5Fcreate(f->path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-	H5Pclose(fapl);
-	if (f->file < 0)
-		return failed(f, append ? "add to" : "make", why);
-	if (!append && !hdf5_make_root(f->file))
+	f->container = append ? H5Fopen(f->path, H5F_ACC_RDWR, fapl)
+			      : H5Fcreate(f->path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+	if (f->container < 0)
+		return failed(f, append ? "add to" : "create", why);
+	if (!append && !hdf5_make_root(f->container))
 		return failed(f, "write", why);
 	return 0;
 }
 
-static int make_table(struct table_file *f, const struct table_options *o, struct strbuf *why)
+static int make_table(struct pandas_file *f, const struct table_options *o, struct strbuf *why)
 {
-	/* an older one of the same name is replaced */
-	if (H5Lexists(f->file, f->key, H5P_DEFAULT) > 0 &&
-	    H5Ldelete(f->file, f->key, H5P_DEFAULT) < 0)
+	/* replaces an older one of the same name */
+	if (H5Lexists(f->container, f->key, H5P_DEFAULT) > 0 &&
+	    H5Ldelete(f->container, f->key, H5P_DEFAULT) < 0)
 		return failed(f, "replace a table in", why);
 	make_fields(f, o);
 	f->chunk = CHUNK_BYTES / f->row_size;
 	f->chunk = f->chunk ? f->chunk : 1;
 	f->rows = xcalloc(f->chunk, f->row_size);
-	f->group = H5Gcreate2(f->file, f->key, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	f->group = H5Gcreate2(f->container, f->key, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	f->made = f->group >= 0;
 	if (f->group < 0 || !mark_group(f) || !make_row_type(f) ||
 	    !make_dataset(f, !o->codec || strcmp(o->codec, "none") != 0) || !mark_table(f))
-		return failed(f, "make a table in", why);
+		return failed(f, "create a table in", why);
 	return 0;
 }
 
-/* What has to be declared is not known. */
+/* Hints for when nothing is known of the columns. */
 static const struct table_hint *any_hints(size_t count)
 {
 	struct table_hint *h = xcalloc(count + 1, sizeof(*h));
@@ -380,61 +360,50 @@ static const struct table_hint *any_hints(size_t count)
 	return h;
 }
 
-int hdf5_table_file_open(struct table_file **ret, const char *path,
-			 const struct table_column *columns, size_t count,
-			 const struct table_options *o, struct strbuf *why)
+int hdf5_pandas_open(struct table_file *t, const char *path, const struct table_options *o,
+		     struct strbuf *why)
 {
-	if (o->codec && strcmp(o->codec, "zlib") != 0 && strcmp(o->codec, "none") != 0) {
-		strbuf_addf(why, "hdf5 has the codecs zlib and none, not '%s'", o->codec);
-		return -EINVAL;
-	}
-	struct table_file *f = xcalloc(1, sizeof(*f));
-	f->file = f->group = f->table = f->row_type = -1;
+	struct pandas_file *f = (struct pandas_file *)t;
+
+	if (o->codec && strcmp(o->codec, "zlib") != 0 && strcmp(o->codec, "none") != 0)
+		return strbuf_fail(why, -EINVAL, "hdf5 does not support %s; use zlib or none",
+				   o->codec);
+	f->container = f->group = f->table = f->row_type = -1;
 	f->path = xstrdup(path);
 	f->key = xstrdup(o->table);
-	f->columns = columns;
-	f->count = count;
-	f->text = (struct strbuf)STRBUF_INIT;
-	f->texts = xcalloc(count + 1, sizeof(*f->texts));
-	for (size_t c = 0; c < count; c++)
+	f->texts = xcalloc(t->count + 1, sizeof(*f->texts));
+	for (size_t c = 0; c < t->count; c++)
 		f->texts[c] = (struct table_encoded){.bytes = STRBUF_INIT};
 	struct table_options options = *o;
-	const struct table_hint *any = o->hints ? NULL : any_hints(count);
+	const struct table_hint *any = o->hints ? NULL : any_hints(t->count);
 	options.hints = any ? any : o->hints;
 	int r = open_container(f, o->append, why);
 	if (r >= 0)
 		r = make_table(f, &options, why);
 	free((void *)any);
-	if (r < 0)
-		release(f);
-	else
-		*ret = f;
 	return r;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
-static int flush_rows(struct table_file *f, struct strbuf *why)
+static int flush_rows(struct pandas_file *f, struct strbuf *why)
 {
 	const hsize_t at = f->written, n = f->waiting, size = at + n;
 	bool ok = H5Dset_extent(f->table, &size) >= 0;
-	hid_t space = ok ? H5Dget_space(f->table) : -1, memory = H5Screate_simple(1, &n, NULL);
+	_cleanup_id_ hid_t space = ok ? H5Dget_space(f->table) : -1;
+	_cleanup_id_ hid_t memory = H5Screate_simple(1, &n, NULL);
 
 	ok = ok && H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &n, NULL) >= 0 &&
 	     H5Dwrite(f->table, f->row_type, memory, space, H5P_DEFAULT, f->rows) >= 0;
 	int r = ok ? 0 : failed(f, "write", why);
-	if (space >= 0)
-		H5Sclose(space);
-	H5Sclose(memory);
 	f->written += n;
 	f->waiting = 0;
 	return r;
 }
 
-/* A text that is too wide ends with a whole character. */
-static void put_text(struct table_file *f, const struct field *d, unsigned char *to, const char *s,
-		     size_t n)
+/* A text that is too long is cut after a whole character. */
+static void put_text(struct pandas_file *f, const struct pandas_field *d, unsigned char *to,
+		     const char *s, size_t n)
 {
 	if (n > d->size) {
 		n = d->size;
@@ -446,10 +415,10 @@ static void put_text(struct table_file *f, const struct field *d, unsigned char 
 	memset(to + n, 0, d->size - n);
 }
 
-static void put_column(struct table_file *f, size_t c, const struct table_values *v, size_t from,
+static void put_column(struct pandas_file *f, size_t c, const struct table_values *v, size_t from,
 		       size_t n)
 {
-	const struct field *d = &f->fields[c];
+	const struct pandas_field *d = &f->fields[c];
 	unsigned char *to = f->rows + f->waiting * f->row_size + d->at;
 	const double nan = __builtin_nan("");
 	const int64_t no_time = NOT_A_TIME;
@@ -457,15 +426,17 @@ static void put_column(struct table_file *f, size_t c, const struct table_values
 	for (size_t i = from; i < from + n; i++, to += f->row_size) {
 		bool absent = v->absent && v->absent[i];
 
-		if (f->columns[c].type == TABLE_TEXT && absent) {
+		if (f->file.columns[c].type == TABLE_TEXT && absent) {
 			put_text(f, d, to, ABSENT, sizeof(ABSENT) - 1);
-		} else if (f->columns[c].type == TABLE_TEXT) {
+		} else if (f->file.columns[c].type == TABLE_TEXT) {
 			const struct table_encoded *e = &f->texts[c];
 			size_t at = e->begin[v->codes[i]];
 
 			put_text(f, d, to, e->bytes.buf + at, e->begin[v->codes[i] + 1] - at);
 		} else if (absent) {
-			memcpy(to, f->columns[c].type == TABLE_TIME ? (const void *)&no_time : &nan,
+			memcpy(to,
+			       f->file.columns[c].type == TABLE_TIME ? (const void *)&no_time
+								     : &nan,
 			       8);
 		} else if (d->real) {
 			double real = (double)v->ints[i];
@@ -477,19 +448,19 @@ static void put_column(struct table_file *f, size_t c, const struct table_values
 	}
 }
 
-/* pandas decodes what it reads as UTF-8. */
-static void add_utf8(void *user, struct strbuf *out, const char *s, size_t n)
+/* pandas reads texts as UTF-8. */
+static void add_utf8(void *user PL_UNUSED, struct strbuf *out, const char *s, size_t n)
 {
-	(void)user;
 	table_add_utf8(out, s, n);
 }
 
-int hdf5_table_file_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
+int hdf5_pandas_write(struct table_file *t, const struct table_batch *b, struct strbuf *why)
 {
+	struct pandas_file *f = (struct pandas_file *)t;
 	int r = 0;
 
-	for (size_t c = 0; c < f->count; c++)
-		if (f->columns[c].type == TABLE_TEXT)
+	for (size_t c = 0; c < f->file.count; c++)
+		if (f->file.columns[c].type == TABLE_TEXT)
 			table_encode(&f->texts[c], &b->columns[c].texts, add_utf8, NULL);
 	for (size_t at = 0; at < b->rows && r >= 0;) {
 		size_t room = f->chunk - f->waiting, n = b->rows - at < room ? b->rows - at : room;
@@ -499,7 +470,7 @@ int hdf5_table_file_write(struct table_file *f, const struct table_batch *b, str
 
 			memcpy(f->rows + (f->waiting + i) * f->row_size, &index, sizeof(index));
 		}
-		for (size_t c = 0; c < f->count; c++)
+		for (size_t c = 0; c < f->file.count; c++)
 			put_column(f, c, &b->columns[c], at, n);
 		f->waiting += n;
 		at += n;
@@ -509,47 +480,37 @@ int hdf5_table_file_write(struct table_file *f, const struct table_batch *b, str
 	return r;
 }
 
-/* ---- the end -----------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
-static int sync_file(struct table_file *f, struct strbuf *why)
+static int sync_container(struct pandas_file *f, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 
 	int e = fd < 0 ? -errno : fs_sync(fd);
 	if (e == 0)
 		return 0;
-	strbuf_addf(why, "cannot write '%s': %s", f->path, strerror(-e));
-	return e;
+	return strbuf_fail(why, e, "cannot write '%s': %s", f->path, strerror(-e));
 }
 
-int hdf5_table_file_close(struct table_file *f, struct strbuf *why)
+int hdf5_pandas_end(struct table_file *t, struct strbuf *why)
 {
+	struct pandas_file *f = (struct pandas_file *)t;
 	int r = f->waiting ? flush_rows(f, why) : 0;
 
 	close_ids(f);
-	if (r >= 0 && H5Fflush(f->file, H5F_SCOPE_GLOBAL) < 0)
+	if (r >= 0 && H5Fflush(f->container, H5F_SCOPE_GLOBAL) < 0)
 		r = failed(f, "write", why);
-	if (H5Fclose(f->file) < 0 && r >= 0)
+	if (H5Fclose(f->container) < 0 && r >= 0)
 		r = failed(f, "write", why);
-	f->file = -1;
+	f->container = -1;
+	f->ended = true;
 	if (r >= 0)
-		r = sync_file(f, why);
+		r = sync_container(f, why);
 	if (r >= 0 && f->cut)
 		strbuf_addf(why,
 			    "%llu %s longer than columns of '%s' can be, and cut; "
 			    "parquet and feather have all of them",
 			    (unsigned long long)f->cut, plural(f->cut, "text is", "texts are"),
 			    f->key);
-	release(f);
 	return r;
-}
-
-void hdf5_table_file_abandon(struct table_file *f)
-{
-	if (!f)
-		return;
-	close_ids(f);
-	(void)H5Ldelete(f->file, f->key, H5P_DEFAULT);
-	release(f);
 }

@@ -1,7 +1,7 @@
 /*
- * Rows into HDF5 files: the file and its commits. Rows gather in memory, table by table
- * (hdf5_rows.c), and go to the library at the commit, so that a row costs a copy, and a table that
- * got rows costs its share once.
+ * Writes rows into HDF5 files: the file and its commits. Rows gather in memory, table by table
+ * (hdf5_rows.c), and go to the library at the commit: a row costs one copy, and each table with new
+ * rows costs the library's overhead once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define NEW_MANY 32 /* tables */
 
-/* ---- commit --------------------------------------------------------------------------------- */
+/* ---- commit ---- */
 
 static bool give_to(struct hdf5_writer *w, bool found)
 {
@@ -24,8 +24,8 @@ static bool give_to(struct hdf5_writer *w, bool found)
 	return true;
 }
 
-/* Of what the library has just made it holds ten times what it holds of what it has read. So
- * tables that are new come last, and where they are many, they leave its cache soon. */
+/* The library holds ten times more memory for a new table than for an old one. So new tables come
+ * last, and if there are many, the cache is made small meanwhile. */
 static bool give_new(struct hdf5_writer *w)
 {
 	size_t new = 0;
@@ -49,14 +49,12 @@ static bool give_rows(struct hdf5_writer *w, uint64_t position)
 
 int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
 {
-	if (w->broken) {
-		strbuf_addf(why, "'%s' could not be written", w->path);
-		return -EIO;
-	}
+	if (w->broken)
+		return strbuf_fail(why, -EIO, "cannot write '%s' after an earlier error", w->path);
 	if (!w->given && !give_rows(w, position)) {
 		w->broken = true;
-		strbuf_addf(why, "'%s': the HDF5 library cannot go on with it", w->path);
-		return -EBADMSG;
+		return strbuf_fail(why, -EBADMSG, "cannot write '%s': the HDF5 library failed",
+				   w->path);
 	}
 	w->given = true;
 	int r = shadow_commit(w->shadow, &w->journal, w->path, position, why);
@@ -97,10 +95,10 @@ uint64_t hdf5_begin(const struct hdf5_writer *w)
 	return w->begin;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
-/* Whoever else wants to write it gets refused; whoever reads does not, as far as the library's own
- * locks go. Over the network both kinds of locks are one. */
+/* Locks out other writers, but not readers that use the library's own locks. On network filesystems
+ * both kinds of locks are the same. */
 static bool lock_file(int fd)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -110,20 +108,16 @@ static bool lock_file(int fd)
 	return fs_is_network(fd) || flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* A new file gets its name when it is one. */
+/* A new file gets its name when it is complete. */
 static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o, struct strbuf *why)
 {
 	_cleanup_free_ char *name = xasprintf("%s.new", o->path);
 	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 
-	if (fd < 0) {
-		int r = -errno;
-
-		strbuf_addf(why, "cannot make '%s': %s", name, strerror(-r));
-		return r;
-	}
+	if (fd < 0)
+		return strbuf_fail(why, -errno, "cannot create '%s': %s", name, strerror(errno));
 	w->shadow = shadow_new(fd);
-	w->fapl = shadow_fapl(w->shadow);
+	w->fapl = driver_access(shadow_driver(w->shadow));
 	w->file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, w->fapl);
 	if (w->file < 0 || !hdf5_make_root(w->file) ||
 	    !hdf5_set_attribute(w->file, "PLIMSOLL_BEGIN", H5T_STD_U64LE, &w->begin) ||
@@ -140,7 +134,7 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 		r = -EBUSY;
 	if (r == 0)
 		r = fs_sync(fd);
-	/* first what had this name before, and has another now */
+	/* first the rename of the file that had this name before */
 	if (r == 0)
 		r = fs_sync_parent(o->path);
 	if (r == 0 && rename(name, o->path) < 0)
@@ -148,21 +142,21 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 	if (r == 0)
 		r = fs_sync_parent(o->path);
 	if (r < 0)
-		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
+		strbuf_addf(why, "cannot create '%s': %s", o->path, strerror(-r));
 	else
 		r = shadow_note(w->shadow, &w->journal, o->path, o->position, why);
 	return r;
 }
 
-/* A file that is there is opened by the library in this process, with all its rights. So a child
- * without any opens it first. One that the journal knows was written by us: its head is enough. Of
- * any other every table is looked at. */
+/* The library opens an existing file in this process, with all its rights, so a child without
+ * rights tries it first. If the journal knows the file, we wrote it, and its header is enough;
+ * otherwise every table is checked. */
 static int open_file(struct hdf5_writer *w, int fd, bool known, struct strbuf *why)
 {
 	if (!lock_file(fd)) {
 		close(fd);
-		strbuf_addf(why, "'%s' is being written by another program", w->path);
-		return -EBUSY;
+		return strbuf_fail(why, -EBUSY, "'%s' is being written by another program",
+				   w->path);
 	}
 	int r = hdf5_probe(w->path, !known, why);
 	if (r < 0) {
@@ -170,7 +164,7 @@ static int open_file(struct hdf5_writer *w, int fd, bool known, struct strbuf *w
 		return r;
 	}
 	w->shadow = shadow_new(fd);
-	w->fapl = shadow_fapl(w->shadow);
+	w->fapl = driver_access(shadow_driver(w->shadow));
 	w->file = H5Fopen(w->path, H5F_ACC_RDWR, w->fapl);
 	if (w->file < 0) {
 		strbuf_addf(why, "'%s': ", w->path);
@@ -178,10 +172,9 @@ static int open_file(struct hdf5_writer *w, int fd, bool known, struct strbuf *w
 		return -EBADMSG;
 	}
 	if (H5Aexists(w->file, "PLIMSOLL_BEGIN") > 0) {
-		hid_t a = H5Aopen(w->file, "PLIMSOLL_BEGIN", H5P_DEFAULT);
+		_cleanup_id_ hid_t a = H5Aopen(w->file, "PLIMSOLL_BEGIN", H5P_DEFAULT);
 
 		(void)H5Aread(a, H5T_NATIVE_UINT64, &w->begin);
-		H5Aclose(a);
 	}
 	return 0;
 }
@@ -195,7 +188,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	w->level = o->level < 0 ? 0 : o->level > 9 ? 9 : o->level;
 	w->file = w->fapl = -1;
 	w->models = hdf5_models();
-	w->packer = packer_new(w->level ? w->level : 1);
+	w->packer = chunk_writer_new(w->level ? w->level : 1);
 	w->used.older = w->used.newer = &w->used;
 	w->begin = o->begin;
 	w->position = o->position;
@@ -228,7 +221,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	return 0;
 }
 
-/* A file that is closed in peace is put in order. */
+/* A file without uncommitted rows is completed. */
 static int close_file_of(struct hdf5_writer *w)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
@@ -259,7 +252,7 @@ int hdf5_finish(struct hdf5_writer *w)
 		H5Fclose(w->models);
 	int r = close_file_of(w);
 	schemas_release(w);
-	packer_free(w->packer);
+	chunk_writer_free(w->packer);
 	journal_close(&w->journal);
 	free(w->path);
 	free(w);

@@ -5,7 +5,7 @@
 
 #include "tables/orc/orc_encoding.h"
 
-#define EPOCH 1420070400 /* seconds of 2015 begin here, and ORC's times with them */
+#define EPOCH 1420070400 /* ORC's times begin with 2015 */
 #define STATISTIC_MAX 1024u
 
 enum { STREAM_PRESENT, STREAM_DATA, STREAM_LENGTH, STREAM_DICTIONARY, STREAM_SECONDARY = 5 };
@@ -45,9 +45,9 @@ size_t orc_column_size(const struct orc_column *c)
 	       c->dict.bytes.len + c->code_count * sizeof(*c->codes);
 }
 
-/* ---- streams -------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
-/* Three bytes say how long the block is, and whether it is as it was. */
+/* Three bytes have the size of the block, and whether it is uncompressed. */
 static bool put_block(struct packer *p, const char *data, size_t n, struct strbuf *out)
 {
 	size_t at = out->len;
@@ -83,7 +83,7 @@ bool orc_pack(struct packer *p, const char *data, size_t n, struct strbuf *out)
 	return true;
 }
 
-/* Packs what is full of a stream; last: all. */
+/* Compresses the full blocks of a stream; last: all of it. */
 static bool pump(struct packer *p, struct orc_stream *s, bool last)
 {
 	size_t whole = last ? s->raw.len : s->raw.len / ORC_BLOCK * ORC_BLOCK;
@@ -100,21 +100,27 @@ static bool pump(struct packer *p, struct orc_stream *s, bool last)
 static bool put_stream(struct orc_stream *s, struct orc_work *w, unsigned kind, unsigned number,
 		       struct file_writer *out, struct strbuf *streams)
 {
-	struct strbuf entry = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf entry = STRBUF_INIT;
 
-	if (!pump(&w->packer, s, true))
+	if (!pump(w->packer, s, true))
 		return false;
 	proto_u64(&entry, 1, kind);
 	proto_u64(&entry, 2, number);
 	proto_u64(&entry, 3, s->packed.len);
 	proto_part(streams, 1, &entry);
-	strbuf_release(&entry);
 	file_writer_add(out, s->packed.buf, s->packed.len);
 	strbuf_reset(&s->packed);
 	return true;
 }
 
-/* ---- numbers -------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
+
+static void widen(struct orc_statistics *s, int64_t min, int64_t max)
+{
+	s->i.min = !s->ranged || min < s->i.min ? min : s->i.min;
+	s->i.max = !s->ranged || max > s->i.max ? max : s->i.max;
+	s->ranged = true;
+}
 
 static void note_ints(struct orc_statistics *s, const int64_t *v, size_t n)
 {
@@ -126,12 +132,8 @@ static void note_ints(struct orc_statistics *s, const int64_t *v, size_t n)
 		max = v[i] > max ? v[i] : max;
 		overflow |= __builtin_add_overflow(sum, v[i], &sum);
 	}
-	if (!s->ranged || min < s->i.min)
-		s->i.min = min;
-	if (!s->ranged || max > s->i.max)
-		s->i.max = max;
+	widen(s, min, max);
 	s->overflow |= overflow || __builtin_add_overflow(s->i.sum, sum, &s->i.sum);
-	s->ranged = true;
 }
 
 static void note_reals(struct orc_statistics *s, const int64_t *bits, size_t n)
@@ -150,8 +152,8 @@ static void note_reals(struct orc_statistics *s, const int64_t *bits, size_t n)
 	}
 }
 
-/* Seconds and nanoseconds. Before 1970 readers take a second off where there are milliseconds: it
- * is added here, by which the last second before 1970 comes back as the first after. */
+/* Seconds and nanoseconds. Readers subtract a second from times before 1970 with milliseconds: it
+ * is added here. The last second before 1970 then reads as the first one after. */
 static void split_times(struct orc_work *w, const int64_t *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -173,13 +175,8 @@ static void note_times(struct orc_statistics *s, const int64_t *v, size_t n)
 	struct orc_statistics ns = {.ranged = false};
 
 	note_ints(&ns, v, n);
-	int64_t min = ns.i.min / 1000000 - (ns.i.min % 1000000 < 0);
-	int64_t max = ns.i.max / 1000000 - (ns.i.max % 1000000 < 0);
-	if (!s->ranged || min < s->i.min)
-		s->i.min = min;
-	if (!s->ranged || max > s->i.max)
-		s->i.max = max;
-	s->ranged = true;
+	widen(s, ns.i.min / 1000000 - (ns.i.min % 1000000 < 0),
+	      ns.i.max / 1000000 - (ns.i.max % 1000000 < 0));
 }
 
 static void add_numbers(struct orc_column *c, struct orc_work *w, const struct table_values *v,
@@ -207,7 +204,7 @@ static void add_numbers(struct orc_column *c, struct orc_work *w, const struct t
 	}
 }
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static void add_texts(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 		      size_t rows)
@@ -222,7 +219,7 @@ static void add_texts(struct orc_column *c, struct orc_work *w, const struct tab
 			c->codes[c->code_count++] = w->codes[v->codes[i]];
 }
 
-/* Numbers of a stripe's texts, or their lengths, in parts that the work space holds. */
+/* Indexes or lengths of a stripe's texts, in parts that fit the buffer. */
 static void add_codes(struct orc_column *c, struct orc_work *w, struct strbuf *out, bool lengths)
 {
 	for (size_t at = 0; at < c->code_count; at += TABLE_BATCH) {
@@ -239,24 +236,23 @@ static void add_codes(struct orc_column *c, struct orc_work *w, struct strbuf *o
 	}
 }
 
+static void keep_text(char **to, size_t *to_size, const char *text, size_t n)
+{
+	*to = xreallocarray(*to, n + 1, 1);
+	memcpy(*to, text, n);
+	*to_size = n;
+}
+
 static void note_text(struct orc_statistics *s, const char *text, size_t n)
 {
 	if (n > STATISTIC_MAX) {
 		s->text_too_long = true;
 		return;
 	}
-	if (!s->min_text || table_text_order(text, n, s->min_text, s->min_size) < 0) {
-		free(s->min_text);
-		s->min_text = xmalloc(n + 1);
-		memcpy(s->min_text, text, n);
-		s->min_size = n;
-	}
-	if (!s->max_text || table_text_order(text, n, s->max_text, s->max_size) > 0) {
-		free(s->max_text);
-		s->max_text = xmalloc(n + 1);
-		memcpy(s->max_text, text, n);
-		s->max_size = n;
-	}
+	if (!s->min_text || table_text_order(text, n, s->min_text, s->min_size) < 0)
+		keep_text(&s->min_text, &s->min_size, text, n);
+	if (!s->max_text || table_text_order(text, n, s->max_text, s->max_size) > 0)
+		keep_text(&s->max_text, &s->max_size, text, n);
 	s->ranged = true;
 }
 
@@ -276,7 +272,7 @@ static void note_texts(struct orc_column *c)
 		c->stripe.text_sum += c->dict.begin[c->codes[i] + 1] - c->dict.begin[c->codes[i]];
 }
 
-/* With a dictionary the texts in the order they came; it need not be sorted. */
+/* The dictionary is in order of first use; it need not be sorted. */
 static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 		      struct file_writer *out, struct strbuf *streams, bool in_dictionary)
 {
@@ -302,7 +298,7 @@ static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 
 			strbuf_add(&c->data.raw, s, n);
 			if (c->data.raw.len >= ORC_BLOCK)
-				ok = pump(&w->packer, &c->data, false);
+				ok = pump(w->packer, &c->data, false);
 		}
 	}
 	ok = ok && put_stream(&c->data, w, STREAM_DATA, number, out, streams) &&
@@ -313,7 +309,7 @@ static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 	return ok;
 }
 
-/* ---- a stripe ------------------------------------------------------------------------------- */
+/* ---- a stripe ---- */
 
 static void add_present(struct orc_column *c, const struct table_values *v, size_t rows)
 {
@@ -342,7 +338,7 @@ bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct table
 	c->rows += rows;
 	c->stripe.values += rows - v->absent_count;
 	c->stripe.absent |= v->absent_count > 0;
-	return pump(&w->packer, &c->data, false) && pump(&w->packer, &c->second, false);
+	return pump(w->packer, &c->data, false) && pump(w->packer, &c->second, false);
 }
 
 static bool dictionary_pays(const struct orc_column *c)
@@ -355,7 +351,7 @@ static bool dictionary_pays(const struct orc_column *c)
 	       c->dict.bytes.len + 2 * (uint64_t)c->dict.count + 2 * c->code_count < direct / 4 * 3;
 }
 
-/* What the file says of a column, from its stripes. */
+/* Adds the statistics of a stripe to those of the file. */
 static void merge(struct orc_statistics *to, const struct orc_statistics *s, enum table_type type)
 {
 	to->values += s->values;
@@ -374,16 +370,46 @@ static void merge(struct orc_statistics *to, const struct orc_statistics *s, enu
 		to->d.max = !to->ranged || s->d.max > to->d.max ? s->d.max : to->d.max;
 		to->d.sum += s->d.sum;
 	} else {
-		to->i.min = !to->ranged || s->i.min < to->i.min ? s->i.min : to->i.min;
-		to->i.max = !to->ranged || s->i.max > to->i.max ? s->i.max : to->i.max;
+		widen(to, s->i.min, s->i.max);
 		to->overflow |= __builtin_add_overflow(to->i.sum, s->i.sum, &to->i.sum);
 	}
 	to->ranged = true;
 }
 
+void orc_add_statistics(struct strbuf *out, unsigned field, const struct orc_statistics *s,
+			enum table_type type)
+{
+	static const uint8_t fields[] = {
+		[TABLE_INT] = 2, [TABLE_REAL] = 3, [TABLE_TEXT] = 4, [TABLE_TIME] = 9};
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT, range = STRBUF_INIT;
+
+	proto_u64(&all, 1, s->values);
+	if (type == TABLE_INT && s->ranged) {
+		proto_s64(&range, 1, s->i.min);
+		proto_s64(&range, 2, s->i.max);
+		if (!s->overflow)
+			proto_s64(&range, 3, s->i.sum);
+	} else if (type == TABLE_TIME && s->ranged) {
+		proto_s64(&range, 3, s->i.min);
+		proto_s64(&range, 4, s->i.max);
+	} else if (type == TABLE_REAL && s->ranged && !s->nan) {
+		proto_double(&range, 1, s->d.min);
+		proto_double(&range, 2, s->d.max);
+		proto_double(&range, 3, s->d.sum);
+	} else if (type == TABLE_TEXT && s->ranged && !s->text_too_long) {
+		proto_bytes(&range, 1, s->min_text, s->min_size);
+		proto_bytes(&range, 2, s->max_text, s->max_size);
+		proto_s64(&range, 3, s->text_sum);
+	}
+	if (range.len)
+		proto_part(&all, fields[type], &range);
+	proto_u64(&all, 10, s->absent);
+	proto_part(out, field, &all);
+}
+
 static void add_encoding(struct orc_column *c, bool in_dictionary, struct strbuf *encodings)
 {
-	struct strbuf e = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
 
 	proto_u64(&e, 1,
 		  in_dictionary                  ? ENCODING_DICTIONARY_2
@@ -392,7 +418,6 @@ static void add_encoding(struct orc_column *c, bool in_dictionary, struct strbuf
 	if (in_dictionary)
 		proto_u64(&e, 2, c->dict.count);
 	proto_part(encodings, 2, &e);
-	strbuf_release(&e);
 }
 
 bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,

@@ -1,29 +1,28 @@
 /*
- * A column of an ORC file: its streams of the stripe that is being filled, packed already, and what
- * stripe and file say of its values. Private to orc*.c.
+ * A column of an ORC file: its compressed streams of the current stripe, and the statistics of
+ * stripe and file. Private to orc*.c.
  */
-#ifndef PL_TABLES_ORC_ORC_COLUMN_H
-#define PL_TABLES_ORC_ORC_COLUMN_H
+#pragma once
 
 #include "codecs/compress.h"
 #include "tables/column_dictionary.h"
 #include "tables/file_writer.h"
 #include "tables/table.h"
 
-#define ORC_BLOCK ((size_t)1 << 18) /* bytes that are packed at once */
+#define ORC_BLOCK ((size_t)1 << 18) /* bytes per compressed block */
 
-/* Bytes on their way into packed blocks. */
+/* Bytes that become compressed blocks. */
 struct orc_stream {
 	struct strbuf raw, packed;
 };
 
-/* Of the values of a stripe, or of the file. */
+/* Statistics of the values of a stripe or of the file. */
 struct orc_statistics {
 	uint64_t values;
 	bool absent, ranged, nan, overflow;
 	union {
 		struct {
-			int64_t min, max, sum; /* of times milliseconds, and no sum */
+			int64_t min, max, sum; /* of times: milliseconds, no sum */
 		} i;
 		struct {
 			double min, max, sum;
@@ -38,18 +37,18 @@ struct orc_statistics {
 struct orc_column {
 	const struct table_column *about;
 	struct orc_stream data, second;
-	struct strbuf present; /* a bit a row, the high one first */
+	struct strbuf present; /* one bit per row, high bits first */
 	uint64_t rows;         /* of the stripe */
-	/* texts wait until the stripe ends */
+	/* texts wait for the end of the stripe */
 	struct column_dictionary dict;
 	uint32_t *codes;
 	size_t code_count, room;
 	struct orc_statistics stripe, file;
 };
 
-/* Parts that columns use in turn. */
+/* Buffers that columns share. */
 struct orc_work {
-	struct packer packer;
+	struct packer *packer;   /* the file's */
 	int64_t *values, *nanos; /* TABLE_BATCH of each */
 	uint32_t *codes;
 	struct strbuf bytes;
@@ -60,8 +59,8 @@ void orc_column_release(struct orc_column *c);
 bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 		    size_t rows);
 size_t orc_column_size(const struct orc_column *c);
-/* Writes the stripe's streams of column `number`; adds their entries and the column's encoding to
- * the stripe's footer, in two parts, and statistics. Is empty again. */
+/* Writes the streams of column `number` of the stripe; adds their entries, the column's encoding
+ * and its statistics to parts of the stripe's footer. Starts the next stripe. */
 bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
 		    struct file_writer *out, struct strbuf *streams, struct strbuf *encodings,
 		    struct strbuf *statistics);
@@ -69,7 +68,5 @@ bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
 void orc_add_statistics(struct strbuf *out, unsigned field, const struct orc_statistics *s,
 			enum table_type type);
 
-/* Blocks of all of these bytes behind *out, as footers are. */
+/* Appends these bytes as compressed blocks. */
 bool orc_pack(struct packer *p, const char *data, size_t n, struct strbuf *out);
-
-#endif

@@ -1,20 +1,18 @@
 /*
- * Encodings of ORC; see orc_encoding.h. Of version 2 of its runs we write short repeats, deltas
- * (constant, or all in one direction) and direct values; patched bases are for what packs worse
- * than it should, and all is packed once more afterwards. Widths are whole bytes from eight bits on
- * for the same reason: what packs streams finds repeats in bytes, not in bits.
+ * Encodings of ORC; see orc_encoding.h. Of RLE version 2 we write short repeats, deltas (constant,
+ * or all in one direction) and direct values. Patched bases are not worth it, since streams are
+ * compressed afterwards. Widths above eight bits are whole bytes for the same reason: compression
+ * finds repeated bytes, not bits.
  */
 #include "tables/orc/orc_encoding.h"
 
-#include <string.h>
-
 #define REPEAT_MIN 3u
-#define REPEAT_SHORT 10u /* values that a short repeat has at most */
+#define REPEAT_SHORT 10u /* most values of a short repeat */
 #define STEP_MIN 8u      /* values with a constant step that end a run of others */
 #define BYTES_RUN 130u
 #define BYTES_LITERAL 128u
 
-/* ---- whole numbers -------------------------------------------------------------------------- */
+/* ---- whole numbers ---- */
 
 /* 1, 2, 4 bits or whole bytes. */
 static unsigned even_width(unsigned bits)
@@ -24,8 +22,7 @@ static unsigned even_width(unsigned bits)
 	return bits <= 4 ? 4 : (bits + 7) / 8 * 8;
 }
 
-/* The five bits that stand for a width: up to 24 one less than it is, then 26, 28, 30, 32, 40 ...
- */
+/* The five-bit code of a width: width - 1 up to 24, then for 26, 28, 30, 32, 40 ... */
 static unsigned width_code(unsigned width)
 {
 	return width <= 24 ? width - 1 : width <= 32 ? 23 + (width - 24) / 2 : 23 + width / 8;
@@ -64,12 +61,12 @@ static void put_head(struct strbuf *out, unsigned kind, unsigned code, size_t n)
 
 static void put_value(struct strbuf *out, int64_t v, bool is_signed)
 {
-	table_varint(out, is_signed ? table_zigzag(v) : (uint64_t)v);
+	strbuf_add_varint(out, is_signed ? zigzag(v) : (uint64_t)v);
 }
 
 static void put_repeat(struct strbuf *out, int64_t value, size_t n, bool is_signed)
 {
-	uint64_t v = is_signed ? table_zigzag(value) : (uint64_t)value;
+	uint64_t v = is_signed ? zigzag(value) : (uint64_t)value;
 	unsigned bytes = v ? (table_bits(v) + 7) / 8 : 1;
 
 	strbuf_addch(out, (char)((bytes - 1) << 3 | (n - REPEAT_MIN)));
@@ -77,17 +74,17 @@ static void put_repeat(struct strbuf *out, int64_t value, size_t n, bool is_sign
 		strbuf_addch(out, (char)(v >> (8 * (left - 1))));
 }
 
-/* From a value on in equal steps, 0 among them. */
+/* Values with a constant step, which may be 0. */
 static void put_steps(struct strbuf *out, int64_t first, int64_t step, size_t n, bool is_signed)
 {
 	put_head(out, 3, 0, n);
 	put_value(out, first, is_signed);
-	table_varint(out, table_zigzag(step));
+	strbuf_add_varint(out, zigzag(step));
 }
 
 /*
- * The differences of values that all go one way, without their sign; the first tells the direction.
- * False where they turn, or where a difference is no number of 63 bits.
+ * The absolute differences of values that all go in one direction, which the first one tells.
+ * False: they turn, or a difference needs more than 63 bits.
  */
 static bool one_way(const int64_t *v, size_t n, uint64_t *d, uint64_t *all)
 {
@@ -113,19 +110,19 @@ static void put_others(struct strbuf *out, const int64_t *v, size_t n, bool is_s
 	uint64_t u[ORC_RUN], d[ORC_RUN], all = 0, steps;
 
 	for (size_t i = 0; i < n; i++) {
-		u[i] = is_signed ? table_zigzag(v[i]) : (uint64_t)v[i];
+		u[i] = is_signed ? zigzag(v[i]) : (uint64_t)v[i];
 		all |= u[i];
 	}
 	unsigned width = even_width(table_bits(all));
 	if (width > 8 && one_way(v, n, d, &steps)) {
 		unsigned narrow = even_width(table_bits(steps));
 
-		/* the code of one bit means none at all here */
+		/* the code of one bit means a constant delta here */
 		narrow = narrow == 1 ? 2 : narrow;
 		if (narrow < width) {
 			put_head(out, 3, width_code(narrow), n);
 			put_value(out, v[0], is_signed);
-			table_varint(out, table_zigzag(v[1] - v[0]));
+			strbuf_add_varint(out, zigzag(v[1] - v[0]));
 			put_packed(out, d, n - 2, narrow);
 			return;
 		}
@@ -134,7 +131,7 @@ static void put_others(struct strbuf *out, const int64_t *v, size_t n, bool is_s
 	put_packed(out, u, n, width);
 }
 
-/* How many values from here on have one step. */
+/* How many values from here have the same step. */
 static size_t steps_from(const int64_t *v, size_t n, int64_t *ret)
 {
 	int64_t first, step;
@@ -159,7 +156,7 @@ void orc_ints(struct strbuf *out, const int64_t *values, size_t n, bool is_signe
 		bool equal = run >= REPEAT_MIN && step == 0;
 
 		if (run < STEP_MIN && !(equal && start == i)) {
-			/* with others, up to a full run of them */
+			/* joins others, up to a full run */
 			i += run > 2 && step == 0 ? run : 1;
 			if (i - start >= ORC_RUN) {
 				put_others(out, values + start, ORC_RUN, is_signed);
@@ -193,7 +190,7 @@ int64_t orc_nanos(uint32_t ns)
 	return (int64_t)ns << 3 | (zeros - 1);
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 void orc_bytes(struct strbuf *out, const uint8_t *v, size_t n)
 {
@@ -207,7 +204,7 @@ void orc_bytes(struct strbuf *out, const uint8_t *v, size_t n)
 		bool repeat = run >= 3;
 		size_t end = repeat ? i : i + run;
 
-		/* literals that wait: all of them before a repeat, else when they are enough */
+		/* writes waiting literals: all before a repeat, otherwise when there are enough */
 		while (end - start >= BYTES_LITERAL || (repeat && end > start)) {
 			size_t some = end - start < BYTES_LITERAL ? end - start : BYTES_LITERAL;
 
@@ -228,29 +225,29 @@ void orc_bytes(struct strbuf *out, const uint8_t *v, size_t n)
 	}
 }
 
-/* ---- protobuf ------------------------------------------------------------------------------- */
+/* ---- protobuf ---- */
 
 void proto_u64(struct strbuf *out, unsigned field, uint64_t v)
 {
-	table_varint(out, (uint64_t)field << 3);
-	table_varint(out, v);
+	strbuf_add_varint(out, (uint64_t)field << 3);
+	strbuf_add_varint(out, v);
 }
 
 void proto_s64(struct strbuf *out, unsigned field, int64_t v)
 {
-	proto_u64(out, field, table_zigzag(v));
+	proto_u64(out, field, zigzag(v));
 }
 
 void proto_double(struct strbuf *out, unsigned field, double v)
 {
-	table_varint(out, (uint64_t)field << 3 | 1);
+	strbuf_add_varint(out, (uint64_t)field << 3 | 1);
 	strbuf_add(out, &v, sizeof(v));
 }
 
 void proto_bytes(struct strbuf *out, unsigned field, const void *p, size_t n)
 {
-	table_varint(out, (uint64_t)field << 3 | 2);
-	table_varint(out, n);
+	strbuf_add_varint(out, (uint64_t)field << 3 | 2);
+	strbuf_add_varint(out, n);
 	strbuf_add(out, p, n);
 }
 

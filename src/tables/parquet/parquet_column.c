@@ -1,8 +1,8 @@
 /*
- * Pages of a column; see parquet_column.h. Numbers become a page a batch, at once. Which encoding
- * is smallest in the end is not to be seen from the values (deltas pack badly where the values are
- * multiples of a page, well where they are times), so a sample of the column is packed each way in
- * its first group and again in every eighth. Pages are of version 1, which every reader knows.
+ * Pages of a column; see parquet_column.h. The numbers of each batch become a page at once. Which
+ * encoding is smallest cannot be told from the values (deltas of multiples of the page size
+ * compress badly, those of times well), so a part of the column is compressed each way in the first
+ * group and again in every eighth. Pages have version 1, which every reader knows.
  */
 #include "tables/parquet/parquet_column.h"
 
@@ -11,11 +11,11 @@
 #include "tables/parquet/parquet_encoding.h"
 
 #define DICT_MAX 8192u               /* numbers of a dictionary */
-#define SAMPLE 4096u                 /* values that are packed to compare encodings */
-#define TRIAL_GROUPS 8u              /* an encoding is kept for so many groups */
+#define SAMPLE 4096u                 /* values that are compressed to compare encodings */
+#define TRIAL_GROUPS 8u              /* an encoding is kept for this many groups */
 #define PAGE_ROWS 65536u             /* of texts */
 #define PAGE_BYTES ((size_t)4 << 20) /* of texts, unless one alone is longer */
-#define STATISTIC_MAX 64u            /* bytes of a text that is noted as least or greatest */
+#define STATISTIC_MAX 64u            /* bytes of a text in the statistics */
 
 void pq_column_init(struct pq_column *c, const struct table_column *about)
 {
@@ -36,19 +36,19 @@ size_t pq_column_size(const struct pq_column *c)
 	return c->pages.len + c->dict.bytes.len + c->code_count * sizeof(*c->codes);
 }
 
-/* ---- pages ---------------------------------------------------------------------------------- */
+/* ---- pages ---- */
 
-/* A page with what is in w->page, packed, behind the others. */
+/* Compresses w->page and appends it. */
 static bool add_page(struct pq_column *c, struct pq_work *w, struct strbuf *to, bool dictionary,
 		     size_t values, enum pq_encoding encoding)
 {
 	struct thrift t = {.out = to};
 
 	strbuf_reset(&w->trial);
-	if (w->packer.codec != PACK_NONE &&
-	    !packer_add(&w->packer, w->page.buf, w->page.len, &w->trial))
+	if (w->packer->codec != PACK_NONE &&
+	    !packer_add(w->packer, w->page.buf, w->page.len, &w->trial))
 		return false;
-	const struct strbuf *body = w->packer.codec == PACK_NONE ? &w->page : &w->trial;
+	const struct strbuf *body = w->packer->codec == PACK_NONE ? &w->page : &w->trial;
 	size_t before = to->len;
 	thrift_i32(&t, 1, dictionary ? 2 : 0);
 	thrift_i32(&t, 2, (int32_t)w->page.len);
@@ -68,7 +68,7 @@ static bool add_page(struct pq_column *c, struct pq_work *w, struct strbuf *to, 
 	return true;
 }
 
-/* Numbers in a dictionary, with their width before them. */
+/* Dictionary indexes, with their width before them. */
 static void add_codes(struct strbuf *page, const uint32_t *codes, size_t n, uint32_t count)
 {
 	unsigned width = count > 1 ? table_bits(count - 1) : 1;
@@ -86,7 +86,7 @@ static void add_values(struct strbuf *page, const int64_t *values, size_t n,
 		strbuf_add(page, values, n * sizeof(*values));
 }
 
-/* ---- numbers -------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 static void note_ints(struct pq_column *c, const int64_t *v, size_t n)
 {
@@ -103,7 +103,7 @@ static void note_ints(struct pq_column *c, const int64_t *v, size_t n)
 	c->ranged = true;
 }
 
-/* The bits of reals; copied out, as they lie in memory that holds whole numbers, too. */
+/* v has the bits of reals, in memory for whole numbers: copies them. */
 static void note_reals(struct pq_column *c, const int64_t *v, size_t n)
 {
 	double min, max, x;
@@ -125,7 +125,7 @@ static void note_reals(struct pq_column *c, const int64_t *v, size_t n)
 	c->ranged = true;
 }
 
-/* Numbers of the values in the group's dictionary; false when it has no room for all. */
+/* Dictionary indexes of the values; false: the dictionary is full. */
 static bool find_codes(struct pq_column *c, struct pq_work *w, const int64_t *v, size_t n)
 {
 	uint32_t max = n / 4 + 1 < DICT_MAX ? (uint32_t)(n / 4 + 1) : DICT_MAX;
@@ -140,22 +140,22 @@ static bool find_codes(struct pq_column *c, struct pq_work *w, const int64_t *v,
 	return true;
 }
 
-/* Size of what is in w->trial, packed. SIZE_MAX: packing failed. */
+/* Compressed size of w->trial. SIZE_MAX: compression failed. */
 static size_t packed_size(struct pq_work *w)
 {
 	size_t size = w->trial.len;
 
-	if (w->packer.codec == PACK_NONE)
+	if (w->packer->codec == PACK_NONE)
 		return size;
 	strbuf_reset(&w->page);
-	return packer_add(&w->packer, w->trial.buf, size, &w->page) ? w->page.len : SIZE_MAX;
+	return packer_add(w->packer, w->trial.buf, size, &w->page) ? w->page.len : SIZE_MAX;
 }
 
-/* Which encoding is smallest for this page, by a sample of it. */
+/* Chooses the smallest encoding for this page, by a part of it. */
 static void choose(struct pq_column *c, struct pq_work *w, const int64_t *v, size_t n)
 {
 	size_t some = n < SAMPLE ? n : SAMPLE;
-	/* from the middle: a job begins otherwise than it goes on */
+	/* from the middle: the begin of a job is not typical */
 	size_t from = (n - some) / 2;
 	size_t best, size;
 
@@ -219,7 +219,7 @@ static bool add_numbers(struct pq_column *c, struct pq_work *w, const struct tab
 	return add_page(c, w, &c->pages, false, rows, encoding);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static void add_texts(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		      size_t rows)
@@ -291,7 +291,7 @@ static bool text_pages(struct pq_column *c, struct pq_work *w, enum pq_encoding 
 	return true;
 }
 
-/* A dictionary pays when what it saves of repeated texts is well more than the numbers take. */
+/* A dictionary pays if it saves well more on repeated texts than the indexes take. */
 static bool end_texts(struct pq_column *c, struct pq_work *w)
 {
 	size_t direct = 0, size;
@@ -306,7 +306,7 @@ static bool end_texts(struct pq_column *c, struct pq_work *w)
 	return text_pages(c, w, c->dict_used ? PQ_DICTIONARY : PQ_DELTA_LENGTH);
 }
 
-/* ---- a group -------------------------------------------------------------------------------- */
+/* ---- a group ---- */
 
 bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		   size_t rows)
@@ -350,7 +350,7 @@ static void text_range(struct pq_column *c, struct thrift *t)
 	const char *max = column_dictionary_at(&c->dict, greatest, &max_size);
 	if (max_size <= STATISTIC_MAX)
 		thrift_binary(t, 5, max, max_size);
-	/* what a text begins with is not greater than it */
+	/* a prefix is not greater than the text */
 	if (min_size > STATISTIC_MAX) {
 		min_size = STATISTIC_MAX;
 		while (min_size && ((unsigned char)min[min_size] & 0xc0) == 0x80)
@@ -359,8 +359,8 @@ static void text_range(struct pq_column *c, struct thrift *t)
 	thrift_binary(t, 6, min, min_size);
 }
 
-/* With a NaN among them there is no order that all readers agree on: no range then. Of the two
- * zeros the range has both. */
+/* No range if there is a NaN, on whose order readers do not agree. The range includes both zeros.
+ */
 static void add_statistics(struct pq_column *c, struct thrift *t)
 {
 	thrift_begin(t, 12);
@@ -397,10 +397,10 @@ static void add_chunk(struct pq_column *c, struct pq_work *w, struct strbuf *chu
 	thrift_list(&t, 2, THRIFT_I32, (size_t)__builtin_popcount(used));
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (used & 1u << all[i])
-			table_varint(chunks, table_zigzag(all[i]));
+			strbuf_add_varint(chunks, zigzag(all[i]));
 	thrift_list(&t, 3, THRIFT_BINARY, 1);
 	thrift_binary(&t, 0, c->about->name, strlen(c->about->name));
-	thrift_i32(&t, 4, codec_number(w->packer.codec));
+	thrift_i32(&t, 4, codec_number(w->packer->codec));
 	thrift_i64(&t, 5, (int64_t)c->rows);
 	thrift_i64(&t, 6, (int64_t)c->unpacked);
 	thrift_i64(&t, 7, (int64_t)(end - begin));

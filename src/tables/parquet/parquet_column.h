@@ -1,9 +1,8 @@
 /*
- * A column of a Parquet file: its pages of the row group that is being filled, packed already, and
- * what the group's entry in the footer says of it. Private to parquet*.c.
+ * A column of a Parquet file: its compressed pages of the current row group, and its part of the
+ * group's entry in the footer. Private to parquet*.c.
  */
-#ifndef PL_TABLES_PARQUET_PARQUET_COLUMN_H
-#define PL_TABLES_PARQUET_PARQUET_COLUMN_H
+#pragma once
 
 #include "codecs/compress.h"
 #include "tables/column_dictionary.h"
@@ -18,12 +17,12 @@ enum pq_encoding {
 	PQ_DICTIONARY = 8,
 };
 
-/* Parts that columns use in turn. */
+/* Buffers that columns share. */
 struct pq_work {
-	struct packer packer;
+	struct packer *packer; /* the file's */
 	struct strbuf page, trial;
-	int64_t *values; /* TABLE_BATCH of them: those that are there */
-	uint32_t *codes; /* as many, and texts of a batch */
+	int64_t *values; /* TABLE_BATCH present values */
+	uint32_t *codes; /* TABLE_BATCH indexes */
 };
 
 struct pq_column {
@@ -32,13 +31,13 @@ struct pq_column {
 	struct strbuf pages;
 	struct column_dictionary dict;
 	bool dict_used;            /* by a page of the group */
-	bool dict_full;            /* no further page of the group is to use it */
-	enum pq_encoding encoding; /* what was found best, PQ_DICTIONARY or without it */
-	enum pq_encoding plain;    /* what is best without it */
-	unsigned encodings;        /* a bit for each in the group */
+	bool dict_full;            /* no further page of the group may use it */
+	enum pq_encoding encoding; /* the best, PQ_DICTIONARY or plain */
+	enum pq_encoding plain;    /* the best without a dictionary */
+	unsigned encodings;        /* bits of those used in the group */
 	unsigned groups;           /* written */
-	/* texts wait until the group ends: which encoding is best is known then */
-	uint32_t *codes; /* of values that are there */
+	/* texts wait for the end of the group, when the best encoding is known */
+	uint32_t *codes; /* of present values */
 	uint8_t *absents;
 	size_t code_count, room;
 	/* statistics of the group */
@@ -51,13 +50,11 @@ struct pq_column {
 
 void pq_column_init(struct pq_column *c, const struct table_column *about);
 void pq_column_release(struct pq_column *c);
-/* Takes the values of a batch. False: packing failed. */
+/* Adds the values of a batch. False: compression failed. */
 bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		   size_t rows);
 /* Bytes that wait for the end of the group. */
 size_t pq_column_size(const struct pq_column *c);
-/* Writes the group's pages, appends its ColumnChunk to *chunks and is empty again. */
+/* Writes the group's pages, appends its ColumnChunk to *chunks, and starts the next group. */
 bool pq_column_end(struct pq_column *c, struct pq_work *w, struct file_writer *out,
 		   struct strbuf *chunks, uint64_t *unpacked, uint64_t *packed);
-
-#endif

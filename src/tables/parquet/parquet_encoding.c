@@ -7,7 +7,7 @@
 #define PARTS 4u   /* miniblocks of it */
 #define PART (BLOCK / PARTS)
 
-/* n values of so many bits, low bits first; n * width is a multiple of 8. */
+/* Packs n values of width bits, low bits first; n * width is a multiple of 8. */
 static uint8_t *pack_u64(uint8_t *p, const uint64_t *v, size_t n, unsigned width)
 {
 	unsigned __int128 bits = 0;
@@ -32,7 +32,7 @@ static uint8_t *pack_u64(uint8_t *p, const uint64_t *v, size_t n, unsigned width
 	return p;
 }
 
-/* The same of narrow values. What is missing to whole groups of eight is 0. */
+/* The same for narrow values, padded with 0 to groups of eight. */
 static uint8_t *pack_u32(uint8_t *p, const uint32_t *v, size_t n, unsigned width)
 {
 	uint64_t bits = 0;
@@ -74,7 +74,7 @@ static uint8_t *put_groups(uint8_t *p, const uint32_t *v, size_t n, unsigned wid
 
 void pq_hybrid(struct strbuf *out, const uint32_t *values, size_t n, unsigned width)
 {
-	/* a run is at least eight values and takes at most ten bytes and four */
+	/* a run has at least eight values and takes at most 14 bytes */
 	strbuf_grow(out, n * (width + 7) / 8 + n / 8 * 15 + 64);
 	uint8_t *const begin = (uint8_t *)out->buf + out->len, *p = begin;
 	size_t start = 0, i = 0;
@@ -84,7 +84,7 @@ void pq_hybrid(struct strbuf *out, const uint32_t *values, size_t n, unsigned wi
 
 		while (end < n && values[end] == values[i])
 			end++;
-		/* what waits before the run is filled up to groups of eight from the run itself */
+		/* values before the run are filled up to groups of eight from the run */
 		size_t fill = (start - i) & 7;
 		if (end - i >= fill + 8) {
 			p = put_groups(p, values + start, i + fill - start, width);
@@ -112,14 +112,14 @@ void pq_levels(struct strbuf *out, const uint8_t *absent, size_t rows)
 		pq_hybrid(out, levels, rows, 1);
 		free(levels);
 	} else {
-		table_varint(out, (uint64_t)rows << 1);
+		strbuf_add_varint(out, (uint64_t)rows << 1);
 		strbuf_addch(out, 1);
 	}
 	size = (uint32_t)(out->len - at - sizeof(size));
 	memcpy(out->buf + at, &size, sizeof(size));
 }
 
-/* One block of at most 128 differences; what is missing to the end of a part is 0. */
+/* One block of at most 128 differences; a part is padded with 0. */
 static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 {
 	int64_t least = (int64_t)d[0];
@@ -128,7 +128,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if ((int64_t)d[i] < least)
 			least = (int64_t)d[i];
-	p = pl_put_varint(p, table_zigzag(least));
+	p = pl_put_varint(p, zigzag(least));
 	widths = p;
 	p += PARTS;
 	for (size_t i = 0; i < n; i++)
@@ -147,7 +147,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 	return p;
 }
 
-/* Differences wrap, as the format has it: nothing overflows. */
+/* Differences wrap, as the format requires. */
 void pq_delta(struct strbuf *out, const int64_t *values, size_t n)
 {
 	uint64_t d[BLOCK] = {0};
@@ -157,7 +157,7 @@ void pq_delta(struct strbuf *out, const int64_t *values, size_t n)
 	p = pl_put_varint(p, BLOCK);
 	p = pl_put_varint(p, PARTS);
 	p = pl_put_varint(p, n);
-	p = pl_put_varint(p, n ? table_zigzag(values[0]) : 0);
+	p = pl_put_varint(p, n ? zigzag(values[0]) : 0);
 	for (size_t at = 1; at < n; at += BLOCK) {
 		size_t some = n - at < BLOCK ? n - at : BLOCK;
 
@@ -169,7 +169,7 @@ void pq_delta(struct strbuf *out, const int64_t *values, size_t n)
 	out->buf[out->len] = 0;
 }
 
-/* ---- Thrift --------------------------------------------------------------------------------- */
+/* ---- Thrift ---- */
 
 static void field_head(struct thrift *t, int field, int type)
 {
@@ -181,19 +181,19 @@ static void field_head(struct thrift *t, int field, int type)
 		return;
 	}
 	strbuf_addch(t->out, (char)type);
-	table_varint(t->out, table_zigzag(field));
+	strbuf_add_varint(t->out, zigzag(field));
 }
 
 void thrift_i32(struct thrift *t, int field, int32_t v)
 {
 	field_head(t, field, THRIFT_I32);
-	table_varint(t->out, table_zigzag(v));
+	strbuf_add_varint(t->out, zigzag(v));
 }
 
 void thrift_i64(struct thrift *t, int field, int64_t v)
 {
 	field_head(t, field, THRIFT_I64);
-	table_varint(t->out, table_zigzag(v));
+	strbuf_add_varint(t->out, zigzag(v));
 }
 
 void thrift_bool(struct thrift *t, int field, bool v)
@@ -205,7 +205,7 @@ void thrift_binary(struct thrift *t, int field, const void *p, size_t n)
 {
 	if (field)
 		field_head(t, field, THRIFT_BINARY);
-	table_varint(t->out, n);
+	strbuf_add_varint(t->out, n);
 	strbuf_add(t->out, p, n);
 }
 
@@ -228,7 +228,7 @@ void thrift_list(struct thrift *t, int field, int type, size_t count)
 		return;
 	}
 	strbuf_addch(t->out, (char)(0xf0 | type));
-	table_varint(t->out, count);
+	strbuf_add_varint(t->out, count);
 }
 
 void thrift_end(struct thrift *t)

@@ -1,8 +1,8 @@
 /*
- * Appending to a log, and taking away from it; see commit_log.h. An entry is one write at a known
- * offset: one that failed leaves nothing that counts, and the next is written over it. What could
- * not be synced is taken back, since nobody knows what of it is on the disk; the next entry begins
- * a new segment, since a later sync of the same pages would say nothing.
+ * Appends to a log and trims it; see commit_log.h. An entry is one write at a known offset: a
+ * failed write leaves nothing valid, and the next one overwrites it. Entries that could not be
+ * synced are taken back, since nobody knows what of them is on the disk. The next entry then starts
+ * a new segment, since a later sync of the same pages would report nothing.
  */
 #include "transport/log/commit_log.h"
 
@@ -19,14 +19,13 @@
 #define SEGMENT_DEFAULT ((uint64_t)16 << 20)
 #define SEGMENT_SMALLEST 4096
 
-/* ---- opening and closing -----------------------------------------------------------------------
- */
+/* ---- opening and closing ---- */
 
 static void free_log(struct commit_log *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
-	/* closing alone keeps it where a process was forked meanwhile */
+	/* close() alone does not unlock it if a process was forked meanwhile */
 	if (l->lock_fd >= 0)
 		(void)flock(l->lock_fd, LOCK_UN);
 	if (l->lock_fd >= 0)
@@ -56,7 +55,7 @@ static struct commit_log *new_log(const struct commit_log_options *o)
 	l->limit = o->limit;
 	l->drop_oldest = o->drop_oldest;
 	l->segment_max = o->segment ? o->segment : SEGMENT_DEFAULT;
-	/* room is made by whole segments */
+	/* space is freed by whole segments */
 	if (l->limit && l->segment_max > l->limit / 8)
 		l->segment_max = l->limit / 8;
 	if (l->segment_max < SEGMENT_SMALLEST)
@@ -67,14 +66,11 @@ static struct commit_log *new_log(const struct commit_log_options *o)
 static int take_lock(struct commit_log *l, const char *dir, struct strbuf *why)
 {
 	l->lock_fd = openat(l->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (l->lock_fd < 0) {
-		strbuf_addf(why, "cannot write in '%s': %s", dir, strerror(errno));
-		return -errno;
-	}
+	if (l->lock_fd < 0)
+		return strbuf_fail(why, -errno, "cannot write in '%s': %s", dir, strerror(errno));
 	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	strbuf_addf(why, "'%s' is in use by another process: one at a time", dir);
-	return -EBUSY;
+	return strbuf_fail(why, -EBUSY, "another process uses '%s'", dir);
 }
 
 int commit_log_open(struct commit_log **ret, const struct commit_log_options *o, struct strbuf *why)
@@ -99,12 +95,11 @@ void commit_log_close(struct commit_log *l)
 	if (!l)
 		return;
 	(void)commit_log_sync(l);
-	(void)log_save_state(l); /* without it some are read once more */
+	(void)log_save_state(l); /* without it, some entries are read again */
 	free_log(l);
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 static uint64_t first_number(const struct commit_log *l)
 {
@@ -113,34 +108,39 @@ static uint64_t first_number(const struct commit_log *l)
 	return first < l->next ? first : l->next;
 }
 
+static uint64_t locked(const struct commit_log *l, uint64_t (*number)(const struct commit_log *l))
+{
+	pthread_mutex_t *lock = &((struct commit_log *)l)->lock;
+
+	pthread_mutex_lock(lock);
+	uint64_t ret = number(l);
+	pthread_mutex_unlock(lock);
+	return ret;
+}
+
+static uint64_t next_number(const struct commit_log *l)
+{
+	return l->next;
+}
+
+static uint64_t synced_next(const struct commit_log *l)
+{
+	return l->synced_next;
+}
+
 uint64_t commit_log_first(const struct commit_log *l)
 {
-	struct commit_log *w = (struct commit_log *)l;
-
-	pthread_mutex_lock(&w->lock);
-	uint64_t ret = first_number(l);
-	pthread_mutex_unlock(&w->lock);
-	return ret;
+	return locked(l, first_number);
 }
 
 uint64_t commit_log_next_number(const struct commit_log *l)
 {
-	struct commit_log *w = (struct commit_log *)l;
-
-	pthread_mutex_lock(&w->lock);
-	uint64_t ret = l->next;
-	pthread_mutex_unlock(&w->lock);
-	return ret;
+	return locked(l, next_number);
 }
 
 uint64_t commit_log_synced_next(const struct commit_log *l)
 {
-	struct commit_log *w = (struct commit_log *)l;
-
-	pthread_mutex_lock(&w->lock);
-	uint64_t ret = l->synced_next;
-	pthread_mutex_unlock(&w->lock);
-	return ret;
+	return locked(l, synced_next);
 }
 
 uint64_t commit_log_id(const struct commit_log *l)
@@ -161,10 +161,9 @@ void commit_log_counts(struct commit_log *l, struct commit_log_counts *ret)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- syncing -----------------------------------------------------------------------------------
- */
+/* ---- syncing ---- */
 
-/* What was appended since the last sync is not in the log. Under writer. */
+/* Removes what was appended since the last sync. The caller holds writer. */
 static void take_back(struct commit_log *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -174,7 +173,7 @@ static void take_back(struct commit_log *l)
 	uint64_t bytes = l->synced_bytes;
 	pthread_mutex_unlock(&l->lock);
 	l->unsure = true;
-	/* where that fails, too, its numbers tell that it is not part of the log */
+	/* if that fails too, their numbers show that they are not part of the log */
 	if (ftruncate(l->fd, (off_t)bytes) < 0)
 		return;
 }
@@ -188,7 +187,7 @@ static void set_synced(struct commit_log *l, uint64_t next, uint64_t bytes)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Under writer. */
+/* The caller holds writer. */
 static int sync_last(struct commit_log *l)
 {
 	if (l->next == l->synced_next)
@@ -209,22 +208,21 @@ int commit_log_sync(struct commit_log *l)
 	return r;
 }
 
-/* ---- segments ----------------------------------------------------------------------------------
- */
+/* ---- segments ---- */
 
-/* Another segment, all before it being synced or taken back. Under writer. */
+/* Starts a segment after everything was synced or taken back. The caller holds writer. */
 static int next_segment(struct commit_log *l)
 {
 	int fd = log_new_segment(l, l->next);
 
-	/* its name may be there already: then nothing that is written before it would be found */
+	/* a file with its name may exist: entries written to the old segment would be lost */
 	l->unsure = fd < 0;
 	if (fd < 0)
 		return fd;
 	close(l->fd);
 	l->fd = fd;
 	pthread_mutex_lock(&l->lock);
-	/* one without an entry that counts is replaced */
+	/* replaces one without valid entries */
 	if (l->segments[l->segment_count - 1].first == l->next)
 		l->segment_count--;
 	GROW(l->segments, l->segment_count, l->segment_cap);
@@ -234,7 +232,7 @@ static int next_segment(struct commit_log *l)
 	return 0;
 }
 
-/* Syncs the last segment and begins another. Under writer. */
+/* Syncs the last segment and starts another. The caller holds writer. */
 static int begin_segment(struct commit_log *l)
 {
 	int r = l->unsure ? 0 : fs_sync(l->fd);
@@ -248,9 +246,10 @@ static int begin_segment(struct commit_log *l)
 }
 
 /*
- * Removes segments from the start. What was trimmed and dropped is written down first, so that a
- * kill in between counts nothing twice; on a full disk that may only work afterwards. What a spool
- * lacks without a word in its state counts as dropped, so there a trim can wait. Under writer.
+ * Removes the oldest segments. What was trimmed and dropped is saved first, so that a kill in
+ * between counts nothing twice; on a full disk that may work only afterwards. Entries that a spool
+ * lacks without a record in its state count as dropped, so there a trim can wait. The caller holds
+ * writer.
  */
 static void remove_segments(struct commit_log *l, size_t count, bool can_wait)
 {
@@ -271,7 +270,7 @@ static void remove_segments(struct commit_log *l, size_t count, bool can_wait)
 		(void)log_save_state(l);
 }
 
-/* Drops the oldest segment, which is not the only one. Under writer. */
+/* Drops the oldest segment, which is not the only one. The caller holds writer. */
 static void drop_segment(struct commit_log *l)
 {
 	uint64_t first = l->segments[0].first, end = l->segments[1].first;
@@ -321,7 +320,7 @@ void commit_log_trim(struct commit_log *l, uint64_t number)
 	if (number > l->trimmed)
 		l->trimmed = number;
 	pthread_mutex_unlock(&l->lock);
-	/* all of it: what is left of the last segment need not stay for long */
+	/* everything is trimmed: frees the last segment soon */
 	if (l->trimmed >= l->next && l->segments[l->segment_count - 1].bytes > l->segment_max / 4 &&
 	    !is_empty(l))
 		(void)begin_segment(l);
@@ -332,8 +331,7 @@ void commit_log_trim(struct commit_log *l, uint64_t number)
 	pthread_mutex_unlock(&l->writer);
 }
 
-/* ---- appending ---------------------------------------------------------------------------------
- */
+/* ---- appending ---- */
 
 static int append(struct commit_log *l, const void *p, size_t n, uint64_t *ret_number)
 {
@@ -353,7 +351,7 @@ static int append(struct commit_log *l, const void *p, size_t n, uint64_t *ret_n
 	r = fs_write_once(l->fd, l->out.buf, size, (off_t)at);
 	if (r < 0) {
 		if (ftruncate(l->fd, (off_t)at) < 0)
-			return r; /* the next one is written over it */
+			return r; /* the next one overwrites it */
 		return r;
 	}
 	pthread_mutex_lock(&l->lock);
@@ -363,8 +361,8 @@ static int append(struct commit_log *l, const void *p, size_t n, uint64_t *ret_n
 	return 0;
 }
 
-/* The disk may be full before the limit is reached: the newest are still worth more. Unless others
- * were taken back: this one must not come before them. */
+/* The disk may be full before the limit is reached: drops the oldest for the newest. Not after
+ * others were taken back, which must come first. */
 static int append_or_drop(struct commit_log *l, const void *p, size_t n, uint64_t *ret_number)
 {
 	uint64_t taken_back = l->taken_back;

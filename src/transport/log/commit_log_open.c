@@ -1,7 +1,7 @@
 /*
- * From a directory to a log; see commit_log.h. Only the last segment is read: those before it were
- * synced whole when it was made. The file "state" keeps what segments cannot tell: how far the log
- * was trimmed, what was dropped, and where numbers go on when every segment is lost.
+ * Opens a log; see commit_log.h. Only the last segment is read: those before it were synced when it
+ * was created. The file "state" has what segments cannot tell: how far the log was trimmed, what
+ * was dropped, and the next number in case every segment is lost.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ uint64_t log_total(const struct commit_log *l)
 	return n;
 }
 
-void log_book_damage(struct commit_log *l, uint64_t segment, uint64_t at)
+void log_count_damage(struct commit_log *l, uint64_t segment, uint64_t at)
 {
 	for (uint64_t i = 0; i < l->damaged && i < LOG_PLACES_MAX; i++)
 		if (l->places[i].segment == segment && l->places[i].at == at)
@@ -44,8 +44,7 @@ void log_book_damage(struct commit_log *l, uint64_t segment, uint64_t at)
 	l->places[l->damaged++ % LOG_PLACES_MAX] = (struct log_place){segment, at};
 }
 
-/* ---- the state ---------------------------------------------------------------------------------
- */
+/* ---- the state ---- */
 
 int log_save_state(struct commit_log *l)
 {
@@ -56,14 +55,14 @@ int log_save_state(struct commit_log *l)
 	return fs_replace_durable(l->dir, "state", text.buf, text.len, 0600);
 }
 
-/* What stands in the way of reading, and is neither damage nor a file that is not there. */
+/* Is it an error that may pass: neither damage nor a missing file? */
 static bool may_pass(int error)
 {
 	return error < 0 && error != -ENOENT && error != -EIO && error != -EFBIG &&
 	       error != -EINVAL && error != -ELOOP;
 }
 
-/* A state that is damaged is none: segments have what is needed to go on. */
+/* A damaged state is ignored: segments are enough to go on. */
 static int read_state(struct commit_log *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -83,8 +82,7 @@ static int read_state(struct commit_log *l)
 	return 0;
 }
 
-/* ---- segments ----------------------------------------------------------------------------------
- */
+/* ---- segments ---- */
 
 int log_new_segment(struct commit_log *l, uint64_t first)
 {
@@ -156,7 +154,7 @@ static int list_segments(struct commit_log *l)
 	return r;
 }
 
-/* The id that a segment says, when the state did not. */
+/* Reads the id from a segment if the state had none. */
 static int learn_id(struct commit_log *l)
 {
 	for (size_t i = l->segment_count; i-- && !l->id;) {
@@ -175,7 +173,7 @@ static int learn_id(struct commit_log *l)
 	return 0;
 }
 
-/* What a trim or drop that was interrupted left behind. */
+/* Completes an interrupted trim or drop. */
 static void remove_trimmed(struct commit_log *l)
 {
 	size_t gone = 0;
@@ -190,7 +188,7 @@ static void remove_trimmed(struct commit_log *l)
 		memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
 }
 
-/* Segments that were dropped while the state could not be written. */
+/* Counts segments that were dropped while the state could not be written. */
 static void count_dropped(struct commit_log *l)
 {
 	if (!l->drop_oldest || !l->segment_count || l->segments[0].first <= l->trimmed)
@@ -199,8 +197,7 @@ static void count_dropped(struct commit_log *l)
 	l->trimmed = l->segments[0].first;
 }
 
-/* Reads the last segment: numbers go on behind its last sound entry, and what is behind that goes.
- */
+/* Reads the last segment: numbers continue after its last sound entry, and the rest is removed. */
 static int recover_last(struct commit_log *l)
 {
 	struct log_segment *s = &l->segments[l->segment_count - 1];
@@ -222,7 +219,7 @@ static int recover_last(struct commit_log *l)
 		if (r < 0)
 			return r;
 		if (s->bytes > sizeof(header))
-			log_book_damage(l, s->first, 0);
+			log_count_damage(l, s->first, 0);
 	}
 	log_scan_use(&scan, l->fd);
 	for (;;) {
@@ -233,7 +230,7 @@ static int recover_last(struct commit_log *l)
 		if (found == LOG_BAD) {
 			if (!log_scan_behind(&scan, at, s->bytes, next, LOG_NUMBER_END, &e))
 				break;
-			log_book_damage(l, s->first, at);
+			log_count_damage(l, s->first, at);
 		}
 		next = e.number + 1;
 		at = e.at + LOG_ENTRY + e.size;
@@ -276,10 +273,8 @@ int log_recover(struct commit_log *l, struct strbuf *why)
 		else if (r == 0)
 			r = l->fd;
 	}
-	if (r < 0) {
-		strbuf_addf(why, "cannot open the log: %s", strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return strbuf_fail(why, r, "cannot open the log: %s", strerror(-r));
 	if (l->trimmed > l->next)
 		l->next = l->trimmed;
 	l->synced_next = l->next;

@@ -1,22 +1,19 @@
-/* Reading a log beside whoever appends to it; see commit_log.h. */
+/* Reads a log while others append to it; see commit_log.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "transport/log/commit_log_internal.h"
-
-#define NS_PER_S 1000000000u
 
 struct commit_log_reader {
 	struct commit_log *log;
 	struct log_scan scan;
-	uint64_t segment, made; /* first number of the one that is open, and which of that name */
+	uint64_t segment, made; /* identify the open segment */
 	uint64_t at;            /* offset of the next entry in it */
 	uint64_t number;        /* the next one wanted */
 };
 
-/* The part of the log that the next entry is looked for in. */
+/* The part of the log to search for the next entry. */
 struct stretch {
 	uint64_t segment, made, end, high;
 };
@@ -42,7 +39,7 @@ void commit_log_reader_close(struct commit_log_reader *r)
 	free(r);
 }
 
-/* The number of the next one, now that those before it may be gone. Under lock. */
+/* The number of the next entry, after older ones may have been removed. The caller holds lock. */
 static uint64_t wanted(struct commit_log_reader *r)
 {
 	if (r->number < r->log->trimmed)
@@ -52,7 +49,7 @@ static uint64_t wanted(struct commit_log_reader *r)
 	return r->number;
 }
 
-/* False when there is no entry to be seen yet. */
+/* False: there is no entry to read yet. */
 static bool find_stretch(struct commit_log_reader *r, struct stretch *s)
 {
 	struct commit_log *l = r->log;
@@ -90,21 +87,21 @@ static int use_segment(struct commit_log_reader *r, const struct stretch *s)
 	return 0;
 }
 
-/* The next sound entry of the stretch, past damage. */
+/* The next sound entry of the stretch; skips damage. */
 static bool next_in(struct commit_log_reader *r, const struct stretch *s, struct log_entry *e)
 {
 	enum log_found found = log_scan_at(&r->scan, r->at, s->end, s->segment, s->high, e);
 
 	if (r->scan.error)
 		return false;
-	/* it was taken back, and could not be cut off: the segment behind this one has its number
+	/* an entry that was taken back and could not be truncated: the next segment has its number
 	 */
 	if (found == LOG_BAD &&
 	    log_scan_at(&r->scan, r->at, s->end, s->high, LOG_NUMBER_END, e) == LOG_SOUND)
 		return false;
 	if (found == LOG_BAD) {
 		pthread_mutex_lock(&r->log->lock);
-		log_book_damage(r->log, s->segment, r->at);
+		log_count_damage(r->log, s->segment, r->at);
 		pthread_mutex_unlock(&r->log->lock);
 		if (log_scan_behind(&r->scan, r->at, s->end, s->segment, s->high, e))
 			found = LOG_SOUND;
@@ -125,8 +122,7 @@ int commit_log_reader_next(struct commit_log_reader *r, const void **ret_p, size
 		int error = use_segment(r, &s);
 
 		if (error == -ENOENT) {
-			/* removed this moment, or by somebody else's hand: then all of it is lost
-			 */
+			/* removed just now, or by somebody else: then all of it is lost */
 			struct stretch again;
 
 			if (find_stretch(r, &again) && again.segment == s.segment)
@@ -137,7 +133,7 @@ int commit_log_reader_next(struct commit_log_reader *r, const void **ret_p, size
 			return error;
 		bool found = next_in(r, &s, &e);
 		if (r->scan.error) {
-			/* from the segment's beginning, when it can be read again */
+			/* start the segment again when it can be read */
 			error = r->scan.error;
 			log_scan_use(&r->scan, -1);
 			return error;
@@ -160,15 +156,11 @@ int commit_log_reader_next(struct commit_log_reader *r, const void **ret_p, size
 bool commit_log_reader_wait(struct commit_log_reader *r, uint64_t timeout_ns)
 {
 	struct commit_log *l = r->log;
-	struct timespec until;
+	const struct timespec until = clock_deadline(timeout_ns);
 	int error = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns % NS_PER_S;
-	until.tv_sec += (time_t)(timeout_ns / NS_PER_S + ns / NS_PER_S);
-	until.tv_nsec = (long)(ns % NS_PER_S);
 	pthread_mutex_lock(&l->lock);
-	/* one that begins with the first that is there begins with the next where none is */
+	/* a reader that starts with the first entry starts with the next if there is none */
 	while (l->synced_next <= wanted(r) && error == 0)
 		error = pthread_cond_timedwait(&l->grown, &l->lock, &until);
 	bool ret = l->synced_next > wanted(r);

@@ -1,8 +1,7 @@
 /*
- * Entries in segments of a log; see commit_log_internal.h. An entry counts when its magic, length,
- * number and check sum agree; else the next one that does is searched for. What a disk cannot read
- * any more (EIO) is like zeros: damage, and no reason to stop. Any other failure may pass, and is
- * kept for whoever asked.
+ * Finds entries in segments; see commit_log_internal.h. An entry is sound if its magic, length,
+ * number and checksum are right; otherwise the next sound one is searched. What a disk cannot read
+ * (EIO) counts as zeros: damage, but no reason to stop. Any other error may pass, and is returned.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,30 +15,19 @@
 #define PAGE 4096
 #define WASTE_MAX (256u << 20)
 
-static void put_u64(unsigned char *p, uint64_t v)
-{
-	pl_put_u32(p, (uint32_t)v);
-	pl_put_u32(p + 4, (uint32_t)(v >> 32));
-}
-
-static uint64_t get_u64(const unsigned char *p)
-{
-	return pl_get_u32(p) | (uint64_t)pl_get_u32(p + 4) << 32;
-}
-
 uint32_t log_seed(uint64_t id)
 {
 	unsigned char p[8];
 
-	put_u64(p, id);
+	pl_put_u64(p, id);
 	return crc32c_bulk(0, p, sizeof(p));
 }
 
 void log_put_header(unsigned char *p, uint64_t id, uint64_t first)
 {
 	memcpy(p, LOG_MAGIC, 4);
-	put_u64(p + 8, id);
-	put_u64(p + 16, first);
+	pl_put_u64(p + 8, id);
+	pl_put_u64(p + 16, first);
 	pl_put_u32(p + 4, crc32c_bulk(0, p + 8, 16));
 }
 
@@ -47,8 +35,8 @@ bool log_get_header(const unsigned char *p, uint64_t *ret_id, uint64_t *ret_firs
 {
 	if (memcmp(p, LOG_MAGIC, 4) != 0 || crc32c_bulk(0, p + 8, 16) != pl_get_u32(p + 4))
 		return false;
-	*ret_id = get_u64(p + 8);
-	*ret_first = get_u64(p + 16);
+	*ret_id = pl_get_u64(p + 8);
+	*ret_first = pl_get_u64(p + 16);
 	return true;
 }
 
@@ -56,13 +44,12 @@ void log_put_entry(unsigned char *p, uint32_t seed, const void *data, size_t n, 
 {
 	memcpy(p, LOG_ENTRY_MAGIC, 4);
 	pl_put_u32(p + 8, (uint32_t)n);
-	put_u64(p + 12, number);
+	pl_put_u64(p + 12, number);
 	memcpy(p + LOG_ENTRY, data, n);
 	pl_put_u32(p + 4, crc32c_bulk(seed, p + 8, LOG_ENTRY - 8 + n));
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------
- */
+/* ---- bytes ---- */
 
 void log_scan_use(struct log_scan *s, int fd)
 {
@@ -82,7 +69,7 @@ void log_scan_release(struct log_scan *s)
 	s->cap = 0;
 }
 
-/* Reads behind what there is; zeros for a page that cannot be read. False at the file's end. */
+/* Reads more bytes; zeros for a page that cannot be read. False: end of file. */
 static bool read_more(struct log_scan *s, uint64_t end)
 {
 	uint64_t from = s->base + s->size;
@@ -110,7 +97,7 @@ static bool read_more(struct log_scan *s, uint64_t end)
 	return got > 0;
 }
 
-/* n bytes from an offset on, NULL when the file ends before. */
+/* n bytes at an offset; NULL: the file ends before. */
 static const unsigned char *bytes_at(struct log_scan *s, uint64_t at, size_t n, uint64_t end)
 {
 	if (at < s->base || at > s->base + s->size) {
@@ -135,8 +122,7 @@ static const unsigned char *bytes_at(struct log_scan *s, uint64_t at, size_t n, 
 	return s->data + (at - s->base);
 }
 
-/* ---- entries -----------------------------------------------------------------------------------
- */
+/* ---- entries ---- */
 
 enum log_found log_scan_at(struct log_scan *s, uint64_t at, uint64_t end, uint64_t low,
 			   uint64_t high, struct log_entry *ret)
@@ -146,7 +132,8 @@ enum log_found log_scan_at(struct log_scan *s, uint64_t at, uint64_t end, uint64
 	const unsigned char *p = end - at < LOG_ENTRY ? NULL : bytes_at(s, at, LOG_ENTRY, end);
 	if (!p || memcmp(p, LOG_ENTRY_MAGIC, 4) != 0 || s->wasted > 4 * end + WASTE_MAX)
 		return LOG_BAD;
-	*ret = (struct log_entry){.at = at, .size = pl_get_u32(p + 8), .number = get_u64(p + 12)};
+	*ret = (struct log_entry){
+		.at = at, .size = pl_get_u32(p + 8), .number = pl_get_u64(p + 12)};
 	if (ret->size > COMMIT_LOG_ENTRY_MAX || ret->size > end - at - LOG_ENTRY ||
 	    ret->number < low || ret->number >= high)
 		return LOG_BAD;
@@ -157,7 +144,7 @@ enum log_found log_scan_at(struct log_scan *s, uint64_t at, uint64_t end, uint64
 	return LOG_BAD;
 }
 
-/* The first place behind an offset where an entry may begin, the end when there is none. */
+/* The first place after an offset where an entry may begin; end: none. */
 static uint64_t next_magic(struct log_scan *s, uint64_t at, uint64_t end)
 {
 	for (at++; at < end && end - at >= LOG_ENTRY;) {
@@ -169,7 +156,7 @@ static uint64_t next_magic(struct log_scan *s, uint64_t at, uint64_t end)
 			break;
 		if (hit)
 			return at + (uint64_t)(hit - p);
-		at += n - 3; /* one may straddle the end of what we have */
+		at += n - 3; /* a magic may continue in the next chunk */
 	}
 	return end;
 }

@@ -1,6 +1,5 @@
-/* What the module "zmq" offers to link.c; see link.h. */
-#ifndef PL_TRANSPORT_ZMQ_LINK_MODULE_H
-#define PL_TRANSPORT_ZMQ_LINK_MODULE_H
+/* The interface of the module "zmq" to link.c, and of its parts; see link.h. */
+#pragma once
 
 #include "transport/link.h"
 
@@ -22,68 +21,57 @@ struct link_functions {
 	void (*version)(struct strbuf *out);
 };
 
-/* ---- what is to be said once: zmq_reports.c
- * ------------------------------------------------------------
- */
+/* ---- messages that are logged once: zmq_reports.c ---- */
 
-#define TOLD_MAX 256
+#define REPORTS_MAX 256
 
-struct told {
-	char *seen[TOLD_MAX];
+struct zmq_reports {
+	char *seen[REPORTS_MAX];
 	size_t seen_count;
-	struct strbuf waiting; /* lines that nobody has fetched */
+	struct strbuf waiting; /* lines not yet fetched */
 };
 
-void zmq_reports_add(struct told *t, const char *text);
-void zmq_reports_take(struct told *t, struct strbuf *out);
-void zmq_reports_release(struct told *t);
+void zmq_reports_add(struct zmq_reports *t, const char *text);
+void zmq_reports_take(struct zmq_reports *t, struct strbuf *out);
+void zmq_reports_release(struct zmq_reports *t);
 
-/* ---- who may call: zmq_auth.c, compiled into the module
- * ---------------------------------------------
- */
+/* ---- who may connect: zmq_auth.c ---- */
 
-struct zap;
+struct zmq_auth;
 
-/* What it tells of a peer with a key beside the place of that: the key itself. */
-#define ZAP_KEY "X-Key"
+/* The message property with a peer's key. */
+#define AUTH_KEY "X-Key"
 
-/*
- * Answers every connection that is made to the sockets of a context, in a thread of its own: by
- * key where there are keys, else by address. To be begun before anything is bound.
- */
-int zmq_auth_start(struct zap **ret, void *context, const struct link_options *o,
+/* Decides on every connection to the sockets of a context, in a thread: by key if there are keys,
+ * otherwise by address. To be started before a socket is bound. */
+int zmq_auth_start(struct zmq_auth **ret, void *context, const struct link_options *o,
 		   struct strbuf *why);
 /* After the context was shut down. */
-void zmq_auth_stop(struct zap *z);
-int zmq_auth_allow(struct zap *z, const struct link_keys *keys, struct strbuf *why);
-uint64_t zmq_auth_refused(struct zap *z, struct strbuf *who);
+void zmq_auth_stop(struct zmq_auth *z);
+int zmq_auth_allow(struct zmq_auth *z, const struct link_keys *keys, struct strbuf *why);
+uint64_t zmq_auth_refused(struct zmq_auth *z, struct strbuf *who);
 
-/* ---- how much they may make us hold: zmq_guard.c
- * ----------------------------------------------------
- */
+/* ---- memory and number of connections: zmq_guard.c ---- */
 
-#define LINK_MESSAGE_MAX ((size_t)16 << 20) /* where nothing else is said */
-#define LINK_HIGH_WATER 1000                /* the same */
+#define LINK_MESSAGE_MAX ((size_t)16 << 20) /* default */
+#define LINK_HIGH_WATER 1000                /* default */
 
 struct guard;
 
-/* Less than this, behind what was delivered, is heartbeats and the like. */
+/* Fewer bytes than this after delivered messages are heartbeats and the like. */
 #define GUARD_SMALL_CHANGE 65536
-/* Bytes that were read from a connection, and of our own that were acknowledged; -ENOSYS where the
- * kernel (before 4.1) does not tell. */
+/* Bytes read from a connection, and bytes of ours that were acknowledged; -ENOSYS: not supported by
+ * the kernel (before 4.1). */
 int zmq_guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
-/* Resets a connection of libzmq's, which then closes it. Were it only shut down, libzmq would first
- * read all that waits in the kernel's buffer, which may be dozens of megabytes. */
+/* Resets a connection of libzmq, which then closes it. After a mere shutdown() libzmq would first
+ * read the kernel's buffer, which may be dozens of megabytes. */
 void guard_disconnect(int fd);
-/* Watches the connections of a socket that listens, in a thread of its own. To be begun before it
- * is bound. */
+/* Watches the connections of a listening socket, in a thread. To be started before it is bound. */
 int zmq_guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);
 /* After the socket's monitor was stopped. */
 void zmq_guard_stop(struct guard *g);
-/* There is no whole message that nobody has taken. */
+/* All complete messages were received. */
 void zmq_guard_taken(struct guard *g);
-/* A message came over this descriptor, of so many bytes with all that is around them. */
+/* A message was received over this descriptor, of this many bytes on the wire. */
 void zmq_guard_delivered(struct guard *g, int fd, size_t bytes);
 uint64_t zmq_guard_closed(struct guard *g, struct strbuf *who);
-
-#endif

@@ -1,14 +1,14 @@
 /*
- * Part of module "zmq": ZeroMQ's authentication protocol. libzmq asks this about every connection
- * before a byte of a message is read, and tells what we answer to nobody but the one who asked.
+ * Part of module "zmq": ZeroMQ's authentication protocol (ZAP). libzmq asks this thread about every
+ * connection before it reads a message.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <zmq.h>
 
+#include "core/system/thread.h"
 #include "core/text/text.h"
 #include "transport/zmq/link_module.h"
 
@@ -24,7 +24,7 @@ struct allowed_key {
 	bool withdrawn;
 };
 
-struct zap {
+struct zmq_auth {
 	void *socket;
 	pthread_t thread;
 	bool curve;
@@ -37,7 +37,7 @@ struct zap {
 	struct revoked_key *revoked;
 	size_t revoked_count;
 	uint64_t refused;
-	struct told told;
+	struct zmq_reports reports;
 };
 
 struct request {
@@ -47,10 +47,9 @@ struct request {
 };
 enum { VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, CREDENTIALS };
 
-/* ---- addresses ---------------------------------------------------------------------------------
- */
+/* ---- addresses ---- */
 
-/* An address as IPv6, those of IPv4 mapped into it. */
+/* Parses an address; IPv4 is mapped into IPv6. */
 static bool parse_address(const char *text, struct in6_addr *ret, bool *v4)
 {
 	struct in_addr a;
@@ -92,11 +91,10 @@ static bool is_in(const struct network *net, const struct in6_addr *a)
 	       (!rest || (net->address.s6_addr[whole] ^ a->s6_addr[whole]) >> (8 - rest) == 0);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
-/* False when the context is at its end. Frames that are too long are cut off, and fit nothing. */
-static bool receive(struct zap *z, struct request *q)
+/* False: the context has ended. Frames that are too long are cut, and match nothing. */
+static bool receive(struct zmq_auth *z, struct request *q)
 {
 	int more = 1;
 	size_t size = sizeof(more);
@@ -121,7 +119,7 @@ static bool receive(struct zap *z, struct request *q)
 	return true;
 }
 
-static int find_key(struct zap *z, const char *key)
+static int find_key(struct zmq_auth *z, const char *key)
 {
 	int place = -1;
 
@@ -133,8 +131,8 @@ static int find_key(struct zap *z, const char *key)
 	return place;
 }
 
-/* The place of the key or network that lets this one in, -1 for none. */
-static int decide(struct zap *z, const struct request *q)
+/* Index of the key or network that allows this connection, -1: none. */
+static int decide(struct zmq_auth *z, const struct request *q)
 {
 	struct in6_addr a;
 	bool v4;
@@ -155,8 +153,8 @@ static int decide(struct zap *z, const struct request *q)
 	return -1;
 }
 
-/* Why a key is refused, for whoever has to mend it. Under lock. */
-static void add_reason(const struct zap *z, const char *key, struct strbuf *out)
+/* Adds why a key is refused. The caller holds lock. */
+static void add_reason(const struct zmq_auth *z, const char *key, struct strbuf *out)
 {
 	const struct revoked_key *r = NULL;
 
@@ -165,7 +163,7 @@ static void add_reason(const struct zap *z, const char *key, struct strbuf *out)
 			r = &z->revoked[i];
 	strbuf_addf(out, " with key %s", key);
 	if (!r) {
-		strbuf_addstr(out, ", which is not in the list of --allow");
+		strbuf_addstr(out, ", which is not in the file of --allow");
 		return;
 	}
 	strbuf_addf(out, ", which was revoked%s%s; it was for '", *r->time ? " at " : "", r->time);
@@ -173,8 +171,8 @@ static void add_reason(const struct zap *z, const char *key, struct strbuf *out)
 	strbuf_addch(out, '\'');
 }
 
-/* Counts one that was refused, and says so once. */
-static void book_refused(struct zap *z, const struct request *q)
+/* Counts a refused connection, and reports it once. */
+static void count_refused(struct zmq_auth *z, const struct request *q)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char key[41] = "";
@@ -186,29 +184,29 @@ static void book_refused(struct zap *z, const struct request *q)
 	    zmq_z85_encode(key, (const uint8_t *)q->frame[CREDENTIALS], 32))
 		add_reason(z, key, &text);
 	else
-		strbuf_addstr(&text, z->curve ? " without a key" : ", which is not in the list");
+		strbuf_addstr(&text,
+			      z->curve ? " without a key" : ", which is not an allowed address");
 	z->refused++;
-	zmq_reports_add(&z->told, text.buf);
+	zmq_reports_add(&z->reports, text.buf);
 	pthread_mutex_unlock(&z->lock);
 }
 
-/* The key of who is let in, as a property of his messages: a name and a value with their lengths.
- */
-static void add_key(const struct zap *z, const struct request *q, struct strbuf *out)
+/* Adds the peer's key as a property of its messages: a name and a value with their lengths. */
+static void add_key(const struct zmq_auth *z, const struct request *q, struct strbuf *out)
 {
 	char key[41] = "";
 
 	if (!z->curve || q->size[CREDENTIALS] != 32 ||
 	    !zmq_z85_encode(key, (const uint8_t *)q->frame[CREDENTIALS], 32))
 		return;
-	strbuf_addch(out, (char)strlen(ZAP_KEY));
-	strbuf_addstr(out, ZAP_KEY);
+	strbuf_addch(out, (char)strlen(AUTH_KEY));
+	strbuf_addstr(out, AUTH_KEY);
 	strbuf_add(out, "\0\0\0", 3);
 	strbuf_addch(out, (char)strlen(key));
 	strbuf_addstr(out, key);
 }
 
-static void answer(struct zap *z, const struct request *q, int place)
+static void answer(struct zmq_auth *z, const struct request *q, int place)
 {
 	_cleanup_strbuf_ struct strbuf more = STRBUF_INIT;
 	const char *status = place < 0 ? "400" : "200", *text = place < 0 ? "not allowed" : "OK";
@@ -229,22 +227,21 @@ static void answer(struct zap *z, const struct request *q, int place)
 
 static void *serve(void *user)
 {
-	struct zap *z = user;
+	struct zmq_auth *z = user;
 	struct request q;
 
 	while (receive(z, &q)) {
 		int place = decide(z, &q);
 
 		if (place < 0)
-			book_refused(z, &q);
+			count_refused(z, &q);
 		answer(z, &q, place);
 	}
 	zmq_close(z->socket);
 	return NULL;
 }
 
-/* ---- for the module ----------------------------------------------------------------------------
- */
+/* ---- for the module ---- */
 
 static void free_revoked(struct revoked_key *list, size_t count)
 {
@@ -267,24 +264,24 @@ static struct revoked_key *copy_revoked(const struct link_keys *k)
 	return list;
 }
 
-static void free_zap(struct zap *z)
+static void free_auth(struct zmq_auth *z)
 {
 	pthread_mutex_destroy(&z->lock);
 	free_revoked(z->revoked, z->revoked_count);
-	zmq_reports_release(&z->told);
+	zmq_reports_release(&z->reports);
 	free(z->keys);
 	free(z->networks);
 	free(z);
 }
 
-int zmq_auth_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
+int zmq_auth_allow(struct zmq_auth *z, const struct link_keys *k, struct strbuf *why)
 {
 	struct allowed_key *list = xcalloc(k->allowed_count + 1, sizeof(*list));
 
 	for (size_t i = 0; i < k->allowed_count; i++) {
 		list[i].withdrawn = k->names && !k->names[i];
 		if (strlen(k->allowed[i]) != 40 || !zmq_z85_decode(list[i].key, k->allowed[i])) {
-			strbuf_addf(why, "'%.60s' is no key of 40 characters", k->allowed[i]);
+			strbuf_addf(why, "'%.60s' is not a key of 40 characters", k->allowed[i]);
 			free(list);
 			return -EINVAL;
 		}
@@ -304,68 +301,55 @@ int zmq_auth_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
 	return 0;
 }
 
-static int take_rules(struct zap *z, const struct link_options *o, struct strbuf *why)
+static int take_rules(struct zmq_auth *z, const struct link_options *o, struct strbuf *why)
 {
 	z->curve = o->keys != NULL;
 	if (o->keys)
 		return zmq_auth_allow(z, o->keys, why);
 	z->networks = xcalloc(o->peer_count + 1, sizeof(*z->networks));
 	for (size_t i = 0; i < o->peer_count; i++)
-		if (!parse_network(o->peers[i], &z->networks[z->network_count++])) {
-			strbuf_addf(why, "'%.60s' is no address, nor one with /BITS behind it",
-				    o->peers[i]);
-			return -EINVAL;
-		}
+		if (!parse_network(o->peers[i], &z->networks[z->network_count++]))
+			return strbuf_fail(why, -EINVAL,
+					   "'%.60s' is not an address or ADDRESS/BITS",
+					   o->peers[i]);
 	return 0;
 }
 
-int zmq_auth_start(struct zap **ret, void *context, const struct link_options *o,
+int zmq_auth_start(struct zmq_auth **ret, void *context, const struct link_options *o,
 		   struct strbuf *why)
 {
-	struct zap *z = xcalloc(1, sizeof(*z));
-	sigset_t all, before;
+	struct zmq_auth *z = xcalloc(1, sizeof(*z));
 
-	*z = (struct zap){.told.waiting = STRBUF_INIT};
+	*z = (struct zmq_auth){.reports.waiting = STRBUF_INIT};
 	pthread_mutex_init(&z->lock, NULL);
 	int r = take_rules(z, o, why);
+	z->socket = r < 0 ? NULL : zmq_socket(context, ZMQ_REP);
+	if (r == 0 && (!z->socket || zmq_bind(z->socket, "inproc://zeromq.zap.01") < 0))
+		r = strbuf_fail(why, -EIO, "cannot start authentication: %s", zmq_strerror(errno));
+	else if (r == 0 && (r = thread_start(&z->thread, 0, serve, z)) < 0)
+		strbuf_addf(why, "cannot start a thread: %s", strerror(-r));
 	if (r < 0) {
-		free_zap(z);
-		return r;
-	}
-	z->socket = zmq_socket(context, ZMQ_REP);
-	if (!z->socket || zmq_bind(z->socket, "inproc://zeromq.zap.01") < 0) {
-		strbuf_addf(why, "cannot begin authentication: %s", zmq_strerror(errno));
 		if (z->socket)
 			zmq_close(z->socket);
-		free_zap(z);
-		return -EIO;
-	}
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&z->thread, NULL, serve, z);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
-		strbuf_addf(why, "cannot begin a thread: %s", strerror(r));
-		zmq_close(z->socket);
-		free_zap(z);
-		return -r;
+		free_auth(z);
+		return r;
 	}
 	*ret = z;
 	return 0;
 }
 
-void zmq_auth_stop(struct zap *z)
+void zmq_auth_stop(struct zmq_auth *z)
 {
 	pthread_join(z->thread, NULL);
-	free_zap(z);
+	free_auth(z);
 }
 
-uint64_t zmq_auth_refused(struct zap *z, struct strbuf *who)
+uint64_t zmq_auth_refused(struct zmq_auth *z, struct strbuf *who)
 {
 	pthread_mutex_lock(&z->lock);
 	uint64_t ret = z->refused;
 	if (who)
-		zmq_reports_take(&z->told, who);
+		zmq_reports_take(&z->reports, who);
 	pthread_mutex_unlock(&z->lock);
 	return ret;
 }

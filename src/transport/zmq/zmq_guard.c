@@ -1,16 +1,16 @@
 /*
- * Part of module "zmq": what those who call may make us hold. libzmq bounds each part of a message
- * and the number of whole messages. It does not bound the parts of a message that has no end, nor
- * what comes before somebody is known, nor how many call. It tells of every connection and of the
- * descriptor, though: the kernel knows how many bytes came over that, we know how many of them were
- * in messages that we got, and the rest is held. A connection that holds too much is reset, and
- * libzmq forgets what it had of it. Honest nodes call again, and send again what was not
+ * Part of module "zmq": limits the memory and number of connections. libzmq limits each part of a
+ * message and the number of complete messages. It does not limit the parts of an endless message,
+ * what arrives before a peer is authenticated, or the number of connections. But it reports every
+ * connection with its descriptor: the kernel knows how many bytes arrived, we know how many of them
+ * were in messages that we received, and the rest is held. A connection that holds too much is
+ * reset, and libzmq frees its memory. Honest nodes connect again and resend what was not
  * acknowledged.
  *
- * Empty parts take 2 bytes on the way and 64 in memory. So the memory of the process is watched as
- * well, while there are connections of which much came and nothing whole. It also shows what libzmq
- * has not freed yet of connections that were closed, whose peers may call again at once: until that
- * has come back, new ones get nothing on top of it.
+ * Empty parts take 2 bytes on the wire and 64 in memory. So the memory of the process is watched as
+ * well, while there are connections with many bytes and no complete message. It also includes
+ * memory that libzmq has not freed yet after closing connections, whose peers may connect again at
+ * once: until it is freed, new connections get nothing on top of it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,6 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -28,22 +27,22 @@
 #include <zmq.h>
 
 #include "core/clock.h"
-#include "core/text/text.h"
+#include "core/system/thread.h"
 #include "transport/zmq/link_module.h"
 
 #define MB ((uint64_t)1 << 20)
-#define HELD_TOTAL (256 * MB)    /* of all connections at most */
-#define GROWTH_LEAST (16 * MB)   /* of memory, that is none of our business */
-#define HANDSHAKE_MAX 8192       /* bytes; a whole one has less than 1,000 */
-#define HANDSHAKE_NS 15000000000 /* libzmq's own time is for its first step */
-#define HANDSHAKES_OF_ONE 128    /* from one address at once */
-#define GROWTH (4 * MB)          /* of memory: time to look at every connection */
+#define HELD_TOTAL (256 * MB)    /* most for all connections */
+#define GROWTH_LEAST (16 * MB)   /* of memory, which may have other reasons */
+#define HANDSHAKE_MAX 8192       /* bytes; a complete one has less than 1,000 */
+#define HANDSHAKE_NS 15000000000 /* libzmq's own time-out is for the first step only */
+#define HANDSHAKES_OF_ONE 128    /* at the same time from one address */
+#define GROWTH (4 * MB)          /* of memory: check every connection */
 #define TICK_MS 20
 #define LOOK_NS 1000000000ull
 #define CALM_AFTER_NS 10000000000ull
-#define DESCRIPTORS_KEPT 128 /* for files, sinks and others */
+#define DESCRIPTORS_KEPT 128 /* for files, sinks and so on */
 #define CONNECTIONS_MOST 65536
-/* What a server of CURVE has sent before it knows who calls: a greeting and a WELCOME. */
+/* A CURVE server sends a greeting and a WELCOME before it knows the peer. */
 #define SENT_BEFORE_KNOWN (64 + 170)
 #define READY_LEAST (64 + 20) /* a greeting and the shortest READY */
 
@@ -51,40 +50,39 @@ struct caller {
 	int fd;
 	unsigned char address[16];
 	uint16_t port;
-	bool known; /* its handshake is done */
+	bool known; /* its handshake is complete */
 	uint64_t since;
-	uint64_t received;  /* bytes that libzmq has read, as of the last look */
-	uint64_t before;    /* the same as of the look before */
-	uint64_t delivered; /* in messages that we got, with what is around them */
+	uint64_t received;  /* bytes read by libzmq at the last check */
+	uint64_t before;    /* the same at the check before */
+	uint64_t delivered; /* bytes on the wire of messages that we received */
 	uint64_t last_delivered;
-	uint64_t quiet_from; /* received when something was last delivered */
+	uint64_t quiet_from; /* received at the last delivery */
 };
 
 struct guard {
 	void *monitor;
 	pthread_t thread;
 	bool curve;
-	uint64_t held_max;  /* of one connection, in a message that is not whole */
-	uint64_t whole_max; /* and with whole ones that nobody has taken yet */
+	uint64_t held_max;  /* of one connection, in an incomplete message */
+	uint64_t whole_max; /* and with complete messages that were not received yet */
 	uint64_t total_max, calm_max, growth_max;
 	size_t connections_max, of_one_max;
 	int statm;
 	uint64_t looked_ns, calm_bytes, looked_bytes;
-	bool much;        /* was unfinished at the last look, of all together */
-	uint64_t left_ns; /* when one of those who had it was last closed, or went */
+	bool much;        /* all together had much unfinished at the last check */
+	uint64_t left_ns; /* when one of these was last closed, or left */
 	/* below: under lock */
 	pthread_mutex_t lock;
 	struct caller *callers;
 	size_t count, cap;
-	uint32_t *places; /* by descriptor: place plus one */
+	uint32_t *places; /* by descriptor: index plus one */
 	size_t place_cap;
-	bool taken; /* all whole messages, since the last look */
+	bool taken; /* all complete messages since the last check */
 	uint64_t closed;
-	struct told told;
+	struct zmq_reports reports;
 };
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ---- */
 
 static struct caller *find(struct guard *g, int fd)
 {
@@ -93,13 +91,13 @@ static struct caller *find(struct guard *g, int fd)
 	return place ? &g->callers[place - 1] : NULL;
 }
 
-/* What came since we last got something whole. */
+/* Bytes since the last complete message. */
 static uint64_t unfinished(const struct caller *c)
 {
 	return c->received > c->quiet_from ? c->received - c->quiet_from : 0;
 }
 
-/* libzmq tells that one has gone, or we have ended it, before its memory is free. */
+/* A connection has ended; libzmq may not have freed its memory yet. */
 static void forget(struct guard *g, int fd)
 {
 	struct caller *c = find(g, fd);
@@ -113,7 +111,7 @@ static void forget(struct guard *g, int fd)
 	g->places[fd] = 0;
 }
 
-/* Who calls, those of IPv4 mapped; of IPv6 the network, since who has an address has one. */
+/* The peer's address: IPv4 mapped; of IPv6 the /64 network, which a peer usually owns. */
 static bool ask_peer(int fd, unsigned char *ret_address, uint16_t *ret_port)
 {
 	struct sockaddr_storage a;
@@ -158,7 +156,7 @@ void guard_disconnect(int fd)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Ends one; libzmq then closes it. The descriptor may be somebody else's by now. */
+/* Resets a connection; libzmq then closes it. The descriptor may have been reused by now. */
 static void end(struct guard *g, const struct caller *c, const char *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -171,21 +169,20 @@ static void end(struct guard *g, const struct caller *c, const char *why)
 		g->closed++;
 		add_address(c, &text);
 		strbuf_addf(&text, ": %s", why);
-		zmq_reports_add(&g->told, text.buf);
+		zmq_reports_add(&g->reports, text.buf);
 	}
 	forget(g, fd);
 }
 
-/* ---- what they hold ----------------------------------------------------------------------------
- */
+/* ---- what they hold ---- */
 
 static uint64_t held(const struct caller *c)
 {
 	return c->received > c->delivered ? c->received - c->delivered : 0;
 }
 
-/* Where all that was whole has been taken since the look before, the rest of what had come by then
- * is a message without its end. Otherwise whole ones may wait for us. */
+/* If all complete messages were received since the check before, the rest of what had arrived by
+ * then is an incomplete message. Otherwise complete ones may be waiting. */
 static bool holds_too_much(const struct guard *g, const struct caller *c)
 {
 	uint64_t came = g->taken ? c->before : c->received;
@@ -210,7 +207,7 @@ int zmq_guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
 	return 0;
 }
 
-/* False when it is gone. */
+/* False: it is gone. */
 static bool look(struct guard *g, struct caller *c)
 {
 	uint64_t acknowledged = 0;
@@ -264,7 +261,7 @@ static uint64_t resident(const struct guard *g)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Each for itself; backwards, since who ends is replaced by the last. */
+/* Checks each one; backwards, since a removed one is replaced by the last. */
 static void look_at_each(struct guard *g, uint64_t now)
 {
 	for (size_t i = g->count; i--;) {
@@ -277,11 +274,11 @@ static void look_at_each(struct guard *g, uint64_t now)
 		else if (!c->known && now - c->since > HANDSHAKE_NS)
 			end(g, c, "its handshake does not end");
 		else if (holds_too_much(g, c))
-			end(g, c, "it sends a message without an end, or more than is taken");
+			end(g, c, "it sends an endless message, or faster than it is read");
 	}
 }
 
-/* Whether memory of those who went may be on its way back, or they call again. */
+/* May memory of closed connections still be in use, or their peers connect again? */
 static bool unsettled(const struct guard *g, uint64_t now)
 {
 	return g->left_ns && now < g->left_ns + CALM_AFTER_NS;
@@ -292,7 +289,7 @@ static bool is_pressed(const struct guard *g, uint64_t bytes)
 	return bytes > g->calm_bytes + g->growth_max;
 }
 
-/* Whoever holds most goes first. */
+/* Closes those that hold most first. */
 static void look_at_all(struct guard *g, uint64_t now)
 {
 	if (unsettled(g, now))
@@ -301,10 +298,10 @@ static void look_at_all(struct guard *g, uint64_t now)
 	bool pressed = is_pressed(g, bytes);
 	g->much = total(g, unfinished) >= g->calm_max;
 	while (g->count && total(g, held) > g->total_max)
-		end(g, most(g, held), "all together hold too much, and it holds most");
+		end(g, most(g, held), "all connections hold too much memory, and it holds most");
 	while (pressed && total(g, unfinished) >= g->calm_max)
-		end(g, most(g, unfinished), "memory is short, and most of it is its own");
-	/* memory that is full of what they left is not what is usual */
+		end(g, most(g, unfinished), "memory is short, and it holds most");
+	/* memory of closed connections is not the normal level */
 	if (total(g, unfinished) < g->calm_max && (bytes < g->calm_bytes || !unsettled(g, now)))
 		g->calm_bytes = bytes;
 	g->looked_bytes = bytes;
@@ -325,10 +322,9 @@ static void look_around(struct guard *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* ---- how many they are -------------------------------------------------------------------------
- */
+/* ---- how many they are ---- */
 
-/* The oldest without a handshake, of an address or (NULL) of all; NULL: none. */
+/* The oldest incomplete handshake of an address (NULL: of all); NULL: none. */
 static struct caller *oldest_unknown(struct guard *g, const unsigned char *address)
 {
 	struct caller *ret = NULL;
@@ -354,7 +350,7 @@ static void count_like(struct guard *g, const unsigned char *address, size_t *re
 		}
 }
 
-/* One too many: who has not said who he is goes before who has, and the new one before those. */
+/* One too many: closes the oldest incomplete handshake, or else the new connection. */
 static void make_room(struct guard *g, int fd, const unsigned char *address, const char *why)
 {
 	struct caller *c = oldest_unknown(g, address);
@@ -396,7 +392,7 @@ static void add(struct guard *g, int fd)
 {
 	struct caller c = {.fd = fd, .since = clock_boottime_ns()};
 
-	forget(g, fd); /* where we were not told of its end */
+	forget(g, fd); /* in case its end was not reported */
 	if (fd < 0 || !ask_peer(fd, c.address, &c.port))
 		return;
 	if ((size_t)fd >= g->place_cap) {
@@ -412,11 +408,9 @@ static void add(struct guard *g, int fd)
 	keep_few(g, fd, c.address);
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
-/* False at the end. Events are pairs of parts: what it is and of which descriptor, and the address.
- */
+/* False: the end. An event has two parts: its kind and descriptor, and the address. */
 static bool take_event(struct guard *g)
 {
 	unsigned char event[6], address[256];
@@ -461,15 +455,14 @@ static void *serve(void *user)
 	return NULL;
 }
 
-/* ---- for the module ----------------------------------------------------------------------------
- */
+/* ---- for the module ---- */
 
 static void free_guard(struct guard *g)
 {
 	if (g->statm >= 0)
 		close(g->statm);
 	pthread_mutex_destroy(&g->lock);
-	zmq_reports_release(&g->told);
+	zmq_reports_release(&g->reports);
 	free(g->callers);
 	free(g->places);
 	free(g);
@@ -497,24 +490,13 @@ static void set_limits(struct guard *g, const struct link_options *o)
 	g->growth_max = g->total_max > GROWTH_LEAST ? g->total_max : GROWTH_LEAST;
 }
 
-static int start_thread(struct guard *g)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int r = pthread_create(&g->thread, NULL, serve, g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
-}
-
 int zmq_guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o)
 {
 	static const char address[] = "inproc://guard";
 	struct guard *g = xcalloc(1, sizeof(*g));
 	int none = 0, r = 0;
 
-	*g = (struct guard){.curve = o->keys != NULL, .told.waiting = STRBUF_INIT};
+	*g = (struct guard){.curve = o->keys != NULL, .reports.waiting = STRBUF_INIT};
 	pthread_mutex_init(&g->lock, NULL);
 	set_limits(g, o);
 	g->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -529,7 +511,7 @@ int zmq_guard_start(struct guard **ret, void *context, void *socket, const struc
 	     zmq_connect(g->monitor, address) < 0))
 		r = -errno;
 	if (r == 0)
-		r = start_thread(g);
+		r = thread_start(&g->thread, 0, serve, g);
 	if (r < 0) {
 		if (g->monitor)
 			zmq_close(g->monitor);
@@ -567,7 +549,7 @@ uint64_t zmq_guard_closed(struct guard *g, struct strbuf *who)
 	pthread_mutex_lock(&g->lock);
 	uint64_t ret = g->closed;
 	if (who)
-		zmq_reports_take(&g->told, who);
+		zmq_reports_take(&g->reports, who);
 	pthread_mutex_unlock(&g->lock);
 	return ret;
 }

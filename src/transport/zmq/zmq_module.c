@@ -1,7 +1,7 @@
 /*
- * Module "zmq": links by libzmq; see link.h. Each link has a context of its own, so that the rules
- * of who may call are those of one link. Every limit that libzmq knows is set: for each peer, the
- * high-water mark times the largest part. zmq_guard.c has those that it does not know.
+ * Module "zmq": links by libzmq; see link.h. Each link has its own context, so that its access
+ * rules apply to this link only. Every limit that libzmq has is set: per peer, the high-water mark
+ * times the largest part. zmq_guard.c adds those that it lacks.
  */
 #include <zmq.h>
 
@@ -19,22 +19,22 @@
 #include "transport/zmq/link_module.h"
 
 #define DOMAIN "plimsoll"
-#define BROKEN_OFF 3 /* handshakes in a row: it is for the keys */
+#define BROKEN_OFF 3 /* failed handshakes in a row: the keys do not match */
 #define CALL_AGAIN_NS 5000000000ull
 
 struct link {
 	void *context, *socket;
-	void *monitor; /* tells of connections; NULL: nobody asked */
+	void *monitor; /* reports connections; NULL: not wanted */
 	enum link_state state;
 	uint64_t connections;
-	unsigned broken_off; /* handshakes in a row */
-	char *uri;           /* that is called */
-	uint64_t call_ns;    /* when it is called again; 0: libzmq does that itself */
+	unsigned broken_off; /* failed handshakes in a row */
+	char *uri;           /* of the peer */
+	uint64_t call_ns;    /* when to connect again; 0: libzmq does that itself */
 	bool keys;
-	struct zap *zap;
-	struct guard *guard;               /* of one that listens over TCP */
-	int fd;                            /* of one that calls: its connection; -1 */
-	uint64_t got, got_before, got_max; /* bytes of whole messages; what may come beyond them */
+	struct zmq_auth *auth;
+	struct guard *guard;               /* if it listens over TCP */
+	int fd;                            /* if it connects: its connection; -1: none */
+	uint64_t got, got_before, got_max; /* bytes of complete messages; most beyond them */
 	zmq_msg_t parts[LINK_PARTS_MAX];
 	size_t part_count;
 };
@@ -42,7 +42,7 @@ struct link {
 static int fail(struct strbuf *why, int error, const char *what, const char *uri)
 {
 	strbuf_addf(why, "%s '%s': %s", what, uri, zmq_strerror(error));
-	/* libzmq has numbers of its own for what the system has none for */
+	/* libzmq has its own error numbers as well */
 	return error > 0 && error < ZMQ_HAUSNUMERO ? -error : -EIO;
 }
 
@@ -51,10 +51,9 @@ static int set_int(struct link *l, int option, int value)
 	return zmq_setsockopt(l->socket, option, &value, sizeof(value));
 }
 
-/* ---- options -----------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
-/* By the credentials that the kernel has of who calls a local socket. */
+/* By the credentials that the kernel has of peers of a local socket. */
 static int set_users(struct link *l)
 {
 	const uid_t users[] = {geteuid(), 0};
@@ -82,8 +81,7 @@ static int set_limits(struct link *l, const struct link_options *o)
 	};
 	int high_water = o->high_water > 0 ? o->high_water : LINK_HIGH_WATER;
 	int64_t message_max = (int64_t)(o->message_max ? o->message_max : LINK_MESSAGE_MAX);
-	/* the peer's libzmq may be older than heartbeats; nothing is sent there that it must answer
-	 */
+	/* the peer's libzmq may be too old for heartbeats */
 	int heartbeat = o->kind == LINK_PUSH || o->kind == LINK_PULL ? 0 : 5000;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
@@ -109,9 +107,8 @@ static int set_key(struct link *l, int option, const char *key, const char *what
 {
 	if (key && strlen(key) == 40 && zmq_setsockopt(l->socket, option, key, 41) == 0)
 		return 0;
-	strbuf_addf(why, "%s key is %s", what,
-		    key ? "not one of 40 characters: see plimsoll keys" : "missing");
-	return -EINVAL;
+	return strbuf_fail(why, -EINVAL, "%s key is %s", what,
+			   key ? "not 40 characters long: see plimsoll keys" : "missing");
 }
 
 static int set_keys(struct link *l, const struct link_options *o, struct strbuf *why)
@@ -130,14 +127,13 @@ static int set_keys(struct link *l, const struct link_options *o, struct strbuf 
 	if (r == 0)
 		r = set_key(l, ZMQ_CURVE_PUBLICKEY, k->public, "the public", why);
 	if (r == 0)
-		r = set_key(l, ZMQ_CURVE_SERVERKEY, k->server, "the other side's public", why);
+		r = set_key(l, ZMQ_CURVE_SERVERKEY, k->server, "the server's public", why);
 	return r;
 }
 
-/* ---- opening and closing -----------------------------------------------------------------------
- */
+/* ---- opening and closing ---- */
 
-/* Has libzmq tell of connections, before there is one. */
+/* Makes libzmq report connections, before there is one. */
 static int begin_monitor(struct link *l)
 {
 	static const char address[] = "inproc://monitor";
@@ -168,9 +164,9 @@ static void close_link(struct link *l)
 	}
 	if (l->socket)
 		zmq_close(l->socket);
-	if (l->zap) {
+	if (l->auth) {
 		zmq_ctx_shutdown(l->context);
-		zmq_auth_stop(l->zap);
+		zmq_auth_stop(l->auth);
 	}
 	if (l->context)
 		while (zmq_ctx_term(l->context) < 0 && errno == EINTR)
@@ -190,7 +186,7 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 	if (!l->context)
 		return fail(why, errno, "cannot open", o->uri);
 	if (o->bind && (o->keys || o->peer_count)) {
-		int r = zmq_auth_start(&l->zap, l->context, o, why);
+		int r = zmq_auth_start(&l->auth, l->context, o, why);
 
 		if (r < 0)
 			return r;
@@ -208,7 +204,8 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 	if (r < 0)
 		return fail(why, -r, "cannot watch", o->uri);
 	r = o->bind ? zmq_bind(l->socket, o->uri) : zmq_connect(l->socket, o->uri);
-	return r < 0 ? fail(why, errno, o->bind ? "cannot listen at" : "cannot call", o->uri) : 0;
+	return r < 0 ? fail(why, errno, o->bind ? "cannot listen on" : "cannot connect to", o->uri)
+		     : 0;
 }
 
 static int open_link(struct link **ret, const struct link_options *o, struct strbuf *why)
@@ -229,8 +226,7 @@ static int open_link(struct link **ret, const struct link_options *o, struct str
 	return 0;
 }
 
-/* ---- messages ----------------------------------------------------------------------------------
- */
+/* ---- messages ---- */
 
 static int descriptor(struct link *l)
 {
@@ -254,7 +250,7 @@ static int send_parts(struct link *l, const struct link_part *parts, size_t coun
 	return 0;
 }
 
-/* One part behind the others; those beyond what there is room for are read and forgotten. */
+/* Receives one part. */
 static int receive_part(struct link *l, zmq_msg_t *m)
 {
 	int r;
@@ -270,8 +266,8 @@ static int receive_part(struct link *l, zmq_msg_t *m)
 	return r == EAGAIN ? 0 : -EIO;
 }
 
-/* What a part took on the way: its head, and what CURVE adds. */
-static size_t size_on_the_way(struct link *l, const zmq_msg_t *m)
+/* Size of a part on the wire: with its header, and what CURVE adds. */
+static size_t wire_size(struct link *l, const zmq_msg_t *m)
 {
 	size_t n = zmq_msg_size(m) + (l->keys ? 33 : 0);
 
@@ -298,7 +294,7 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 		if (r <= 0)
 			return l->part_count && r == 0 ? -EIO : r;
 		more = zmq_msg_more(m);
-		bytes += size_on_the_way(l, m);
+		bytes += wire_size(l, m);
 		if (l->guard && !more)
 			fd = zmq_msg_get(m, ZMQ_SRCFD);
 		if (room) {
@@ -315,8 +311,8 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 	return 1;
 }
 
-/* A collector that ends in the middle of a handshake breaks it off, too: only when that goes on is
- * it for the keys. Where the other side refuses us, libzmq does not call again by itself. */
+/* A collector that ends during a handshake fails it, too: only repeated failures mean wrong keys.
+ * If the peer refuses us, libzmq does not connect again by itself. */
 static void take_failure(struct link *l, uint16_t event, uint32_t value)
 {
 	l->broken_off++;
@@ -359,7 +355,7 @@ static void take_event(struct link *l, const unsigned char *p)
 	}
 }
 
-/* Whom we call might send without end, too: libzmq then calls again. */
+/* The peer might send an endless message, too; after a reset libzmq connects again. */
 static void check_answers(struct link *l)
 {
 	uint64_t received, acknowledged;
@@ -375,7 +371,7 @@ static void check_answers(struct link *l)
 	}
 }
 
-/* Its key may be allowed by now. What was sent before waits with the caller. */
+/* Our key may be allowed by now. Unsent messages stay with the caller. */
 static void call_again(struct link *l)
 {
 	if (!l->call_ns || clock_boottime_ns() < l->call_ns)
@@ -386,7 +382,7 @@ static void call_again(struct link *l)
 		l->call_ns = clock_boottime_ns() + CALL_AGAIN_NS;
 }
 
-/* Events are pairs of parts: what it is, and the address. */
+/* An event has two parts: its kind, and the address. */
 static enum link_state state(struct link *l, uint64_t *ret_connections)
 {
 	unsigned char event[6], address[256];
@@ -408,8 +404,7 @@ static enum link_state state(struct link *l, uint64_t *ret_connections)
 	return l->state;
 }
 
-/* ---- peers -------------------------------------------------------------------------------------
- */
+/* ---- peers ---- */
 
 static const char *property(struct link *l, const char *name)
 {
@@ -421,8 +416,8 @@ static int peer_key(struct link *l)
 	const char *user = property(l, "User-Id");
 	uint64_t place;
 
-	return l->zap && user && parse_u64(user, &place) == 0 && place < INT32_MAX ? (int)place
-										   : -1;
+	return l->auth && user && parse_u64(user, &place) == 0 && place < INT32_MAX ? (int)place
+										    : -1;
 }
 
 static void peer(struct link *l, struct strbuf *out)
@@ -437,7 +432,7 @@ static void peer(struct link *l, struct strbuf *out)
 
 static uint64_t peer_number(struct link *l)
 {
-	const char *key = property(l, ZAP_KEY), *address = property(l, "Peer-Address");
+	const char *key = property(l, AUTH_KEY), *address = property(l, "Peer-Address");
 	struct in6_addr v6;
 
 	if (key)
@@ -451,12 +446,12 @@ static uint64_t peer_number(struct link *l)
 
 static int allow(struct link *l, const struct link_keys *keys, struct strbuf *why)
 {
-	return l->zap ? zmq_auth_allow(l->zap, keys, why) : -EINVAL;
+	return l->auth ? zmq_auth_allow(l->auth, keys, why) : -EINVAL;
 }
 
 static uint64_t refused(struct link *l, struct strbuf *who)
 {
-	return l->zap ? zmq_auth_refused(l->zap, who) : 0;
+	return l->auth ? zmq_auth_refused(l->auth, who) : 0;
 }
 
 static uint64_t closed(struct link *l, struct strbuf *who)
@@ -477,8 +472,7 @@ static int make_keys(char *ret_public, char *ret_secret, struct strbuf *why)
 {
 	if (zmq_curve_keypair(ret_public, ret_secret) == 0)
 		return 0;
-	strbuf_addf(why, "cannot make keys: %s", zmq_strerror(errno));
-	return -ENOTSUP;
+	return strbuf_fail(why, -ENOTSUP, "cannot make keys: %s", zmq_strerror(errno));
 }
 
 static void show_version(struct strbuf *out)
@@ -507,9 +501,4 @@ static const struct link_functions functions = {
 	.version = show_version,
 };
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "zmq",
-	.library = "libzmq",
-	.functions = &functions,
-};
+PL_MODULE("zmq", "libzmq", &functions);

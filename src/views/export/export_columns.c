@@ -3,9 +3,7 @@
  * "processes" in its order; "p", "t" and "h" are the process, its place in the tree, and a thread.
  */
 #include "views/export/export_internal.h"
-
-static const char *const ended_words[] = {"exit", "signal", "exec", "running", "unknown"};
-static const char *const source_words[] = {"preload", "reaped", "taskstats", "cn_proc"};
+#include "views/output.h"
 
 #define WORDS(w) (w), ARRAY_SIZE(w)
 #define PLAIN NULL, 0
@@ -22,8 +20,8 @@ const struct plan_column table_process_plan[] = {
 	{"ended", PLAN_WORD, "p.state & 15", "how it ended: exit, signal, exec, running, unknown",
 	 WORDS(ended_words)},
 	{"source", PLAN_WORD, "(p.state >> 4) & 15",
-	 "who told of it: preload, reaped, taskstats, cn_proc", WORDS(source_words)},
-	{"forked", PLAN_INT, "(p.state >> 8) & 1", "1: it executed no program of its own", PLAIN},
+	 "where the record comes from: preload, reaped, taskstats, cn_proc", WORDS(source_words)},
+	{"forked", PLAN_INT, "(p.state >> 8) & 1", "1: a fork without exec", PLAIN},
 	{"pid", PLAN_INT, "p.pid", NULL, PLAIN},
 	{"ppid", PLAN_INT, "p.ppid", NULL, PLAIN},
 	{"pgid", PLAN_INT, "p.pgid", NULL, PLAIN},
@@ -39,15 +37,15 @@ const struct plan_column table_process_plan[] = {
 	{"end", PLAN_TIME, "p.start + p.duration", "when it ended", PLAIN},
 	{"duration", PLAN_INT, "p.duration", "between the two, us", PLAIN},
 	{"cpu_time", PLAN_INT, "p.usertime + p.systemtime", "CPU time, us", PLAIN},
-	{"inclusive_cpu_time", PLAN_INT, "t.inclusive_cpu", "CPU of it and all below it, us",
+	{"inclusive_cpu_time", PLAN_INT, "t.inclusive_cpu", "CPU time including descendants, us",
 	 PLAIN},
 	{"exclusive_time", PLAN_INT, "t.exclusive", "time that no child covers, us", PLAIN},
 	{"parent", PLAN_INT, "t.parent", "number of the parent in the job", PLAIN},
 	{"depth", PLAN_INT, "t.depth", "of the tree, 0 at its roots", PLAIN},
-	{"children", PLAN_INT, "t.children", "processes right below it", PLAIN},
-	{"descendants", PLAN_INT, "t.last - t.first", "all processes below it", PLAIN},
-	{"tree_first", PLAN_INT, "t.first", "its place in a walk through the tree", PLAIN},
-	{"tree_last", PLAN_INT, "t.last", "place of the last one below it", PLAIN},
+	{"children", PLAN_INT, "t.children", "child processes", PLAIN},
+	{"descendants", PLAN_INT, "t.last - t.first", "all descendants", PLAIN},
+	{"tree_first", PLAN_INT, "t.first", "its index in depth-first order", PLAIN},
+	{"tree_last", PLAN_INT, "t.last", "index of its last descendant", PLAIN},
 };
 const size_t table_process_plan_count = ARRAY_SIZE(table_process_plan);
 
@@ -80,11 +78,11 @@ const struct plan_column table_sample_plan[] = {
 	{"host", PLAN_TEXT, NULL, "host that it was sampled on", PLAIN},
 	{"metric", PLAN_TEXT, NULL, "source, a dot, and the metric", PLAIN},
 	{"unit", PLAN_TEXT, NULL, "of value", PLAIN},
-	{"entity_kind", PLAN_TEXT, NULL, "what it is of: process, node, gpu ...", PLAIN},
-	{"entity", PLAN_TEXT, NULL, "which one", PLAIN},
+	{"entity_kind", PLAN_TEXT, NULL, "kind of entity: process, node, gpu ...", PLAIN},
+	{"entity", PLAN_TEXT, NULL, "name of the entity", PLAIN},
 	{"time", PLAN_TIME, NULL, "of the sample", PLAIN},
 	{"value", PLAN_REAL, NULL, "in the unit", PLAIN},
-	{"raw", PLAN_INT, NULL, "as it was read, exact", PLAIN},
+	{"raw", PLAN_INT, NULL, "exact value as sampled", PLAIN},
 };
 const size_t table_sample_plan_count = ARRAY_SIZE(table_sample_plan);
 
@@ -92,22 +90,22 @@ const struct plan_column table_job_plan[] = {
 	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
 	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
 	{"jobname", PLAN_TEXT, "jobname", "its name", PLAIN},
-	{"user", PLAN_TEXT, "\"user\"", "whose it is", PLAIN},
-	{"submit", PLAN_TIME, "submit", "when it was handed to the batch system", PLAIN},
+	{"user", PLAN_TEXT, "\"user\"", "owner", PLAIN},
+	{"submit", PLAN_TIME, "submit", "when it was submitted to the batch system", PLAIN},
 	{"start", PLAN_TIME, "start", "when it began", PLAIN},
 	{"end", PLAN_TIME, "\"end\"", "when it ended", PLAIN},
 	{"duration", PLAN_INT, "duration", "between the two, us", PLAIN},
 	{"cpu_time", PLAN_INT, "cpu_time", "CPU time of all processes, us", PLAIN},
 	{"exitcode", PLAN_INT, "exitcode", "its exit status", PLAIN},
-	{"num_procs", PLAN_INT, "num_procs", "images, which older tools count as processes", PLAIN},
+	{"num_procs", PLAN_INT, "num_procs", "images; older tools call them processes", PLAIN},
 	{"num_threads", PLAN_INT, "num_threads", "threads", PLAIN},
 	{"peak_procs", PLAN_INT, "peak_procs", "most processes at once", PLAIN},
 	{"peak_threads", PLAN_INT, "NULLIF(peak_threads, 0)", "most threads at once", PLAIN},
-	{"format", PLAN_TEXT, "format", "of the files that it came from", PLAIN},
-	{"source", PLAN_TEXT, "source", "where they were", PLAIN},
+	{"format", PLAN_TEXT, "format", "format of the imported files", PLAIN},
+	{"source", PLAN_TEXT, "source", "path of the imported files", PLAIN},
 	{"ingested", PLAN_TIME, "ingested", "when it was stored", PLAIN},
 	{"processes", PLAN_INT, "processes", "processes", PLAIN},
 	{"images", PLAN_INT, "images", "programs executed, and forks without exec", PLAIN},
-	{"cluster", PLAN_TEXT, "cluster", "of the batch system; empty: not known", PLAIN},
+	{"cluster", PLAN_TEXT, "cluster", "of the batch system; empty: unknown", PLAIN},
 };
 const size_t table_job_plan_count = ARRAY_SIZE(table_job_plan);

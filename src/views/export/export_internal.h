@@ -1,6 +1,5 @@
 /* Shared by the files that make tables of a job. */
-#ifndef PL_VIEWS_EXPORT_EXPORT_INTERNAL_H
-#define PL_VIEWS_EXPORT_EXPORT_INTERNAL_H
+#pragma once
 
 #include "views/export/export_tables.h"
 
@@ -66,5 +65,3 @@ int table_rows_open(struct table_source *f);
 void table_rows_free(struct table_rows *r);
 int table_rows_rewind(struct table_source *f);
 int table_rows_fill(struct table_source *f);
-
-#endif

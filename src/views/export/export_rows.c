@@ -1,8 +1,7 @@
 /*
- * Processes and threads as tables. The views of the store would look up five texts for each row;
- * here rows have the numbers of their texts, and each is looked up when a batch sees it first.
- * Processes are read in ranges of their numbers: an engine that has one connection keeps the rest
- * of the rows in memory while something else is asked for.
+ * Processes and threads as tables. The SQL views would look up five texts per row; here rows have
+ * the numbers of texts, and each text is looked up once. Processes are read in ranges of numbers: a
+ * database with one connection holds all remaining rows in memory while another statement runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,10 +13,10 @@
 #define RANGE 4096        /* processes that one execution of the statement reads */
 #define AHEAD 1024        /* texts */
 #define CACHED (4u << 20) /* bytes of texts */
-#define SKIPPED_MAX 64u   /* texts that are read over rather than asked for anew */
+#define SKIPPED_MAX 64u   /* texts that are skipped rather than restarting the statement */
 
-/* Texts of the job by their numbers. Those that are new come in the order of their numbers: one
- * statement goes ahead of the rows; older ones are looked up. */
+/* Texts of the job by number. New ones come in order of their numbers: one statement reads ahead;
+ * older ones are looked up. */
 struct strings {
 	struct stmt *ahead, *one;
 	uint32_t at, end; /* the last number that came, and where the statement ends; end 0: none */
@@ -48,8 +47,7 @@ struct table_rows {
 	size_t event_place_count, event_place_cap;
 };
 
-/* ---- columns ----------------------------------------------------------------------------------
- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static bool in_plan(const struct plan_column *plan, size_t count, const char *name)
 {
@@ -90,8 +88,7 @@ void table_rows_columns(struct table_columns *c, const struct table_choice *choi
 	}
 }
 
-/* ---- the statement ----------------------------------------------------------------------------
- */
+/* ---- the statement --------------------------------------------------------------------------- */
 
 static void add_source(struct source_column **list, size_t *count, size_t column, int from)
 {
@@ -155,17 +152,14 @@ static void make_statement(struct table_source *f, struct strbuf *sql)
 
 static int load_total(struct table_source *f)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		f->store,
 		"SELECT (SELECT max(id) FROM process WHERE id BETWEEN $1 AND $2), " STORE_RECORDED
 		", CASE WHEN j.format = '" STORE_FED
-		"' THEN 0 ELSE j.num_threads END FROM job j WHERE j.no = $3");
+		"' THEN 0 ELSE j.num_threads END FROM job j WHERE j.no = $3",
+		db_int(store_key(f->job, 0)), db_int(store_key(f->job, UINT32_MAX)),
+		db_int(f->job));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, store_key(f->job, 0));
-	stmt_int(st, 2, store_key(f->job, UINT32_MAX));
-	stmt_int(st, 3, f->job);
 	int r = stmt_step(st);
 	if (r != 1)
 		return r;
@@ -234,8 +228,7 @@ int table_rows_rewind(struct table_source *f)
 	return 0;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Reads on to a number that is not far; 1: it is in the cache now. */
 static int read_ahead(struct table_source *f, uint32_t number)
@@ -297,8 +290,7 @@ static int string_of(struct table_source *f, uint32_t number, const char **ret, 
 	return 1;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Which column the event with this name has; events that nobody asked for have none. */
 static int column_of_event(struct table_source *f, uint32_t number, size_t *ret)
@@ -340,7 +332,7 @@ static int next_event(struct table_source *f)
 	return column_of_event(f, (uint32_t)stmt_get_int(r->events, 2), &r->event_column);
 }
 
-/* A thread that is its process has the process's counts. */
+/* The only thread of a process has the counts of the process. */
 static int put_events(struct table_source *f, int64_t process, int64_t thread)
 {
 	struct table_rows *r = f->rows;
@@ -366,8 +358,7 @@ static int put_events(struct table_source *f, int64_t process, int64_t thread)
 	return step < 0 ? step : 0;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int put_texts(struct table_source *f)
 {
@@ -415,7 +406,7 @@ static void put_words(struct table_source *f)
 	}
 }
 
-/* A 0 that is none is rare: only then the kind is asked for. */
+/* NULL reads as 0: only then the type is checked. */
 static void put_numbers(struct table_source *f)
 {
 	struct table_rows *r = f->rows;

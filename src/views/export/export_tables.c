@@ -10,8 +10,7 @@
 
 const char *const export_table_names[TABLE_TABLES] = {"processes", "threads", "samples", "jobs"};
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 void table_events_release(struct table_events *e)
 {
@@ -45,14 +44,13 @@ int table_events_add(struct table_events *e, struct store *s, int64_t job)
 	sql_int(&q, store_key(job, 0));
 	sql_add(&q, " + v.name");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	int r = st ? 0 : -EIO;
-	while (st && (r = stmt_step(st)) == 1)
+	int r;
+	while ((r = stmt_step(st)) == 1)
 		add_event(e, stmt_get_str(st, 0));
 	return r < 0 ? r : 0;
 }
 
-/* ---- columns ----------------------------------------------------------------------------------
- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 void table_columns_release(struct table_columns *c)
 {
@@ -101,8 +99,7 @@ void table_columns_of(struct table_columns *c, const struct table_choice *choice
 		table_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
 }
 
-/* ---- samples ----------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static int open_samples(struct table_source *f)
 {
@@ -181,8 +178,7 @@ static int fill_samples(struct table_source *f)
 	return 0;
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void put_job_value(struct table_source *f, size_t c, struct stmt *st, int i)
 {
@@ -220,7 +216,7 @@ static int fill_job(struct table_source *f)
 	sql_add(&q, " FROM jobs WHERE job = ");
 	sql_int(&q, f->job);
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, f->store);
-	int r = st ? stmt_step(st) : -EIO;
+	int r = stmt_step(st);
 	if (r != 1)
 		return r;
 	for (size_t i = 0; i < table_job_plan_count; i++)
@@ -232,24 +228,21 @@ static int fill_job(struct table_source *f)
 	return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int load_jobid(struct table_source *f)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(f->store, "SELECT jobid FROM job WHERE no = $1");
+		store_query(f->store, "SELECT jobid FROM job WHERE no = $1", db_int(f->job));
 
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, f->job);
 	int r = stmt_step(st);
 	_cleanup_free_ char *id = xstrdup(r == 1 ? stmt_get_str(st, 0) : "");
 	struct strbuf label = STRBUF_INIT;
-	stmt_reset(st);
 	/* rows of several jobs of an id may come into one table */
-	if (r >= 0)
+	if (r >= 0) {
+		stmt_reset(st);
 		r = job_label(f->store, f->job, id, &label);
+	}
 	f->jobid = strbuf_take(&label);
 	return r < 0 ? r : 0;
 }

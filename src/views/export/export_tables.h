@@ -1,10 +1,9 @@
 /*
- * Tables of a job on their way into files (tables/table.h): its processes, threads, samples, and
- * the job itself, read from a store in the order of their keys and batch after batch, so that
- * memory does not grow with their number. docs/exports.md lists the columns.
+ * Tables of a job for files (tables/table.h): processes, threads, samples, and the job itself, read
+ * in batches in the order of keys, so that memory does not grow with their number. docs/exports.md
+ * lists the columns.
  */
-#ifndef PL_VIEWS_EXPORT_EXPORT_TABLES_H
-#define PL_VIEWS_EXPORT_EXPORT_TABLES_H
+#pragma once
 
 #include "store/series.h"
 #include "tables/table_builder.h"
@@ -41,10 +40,10 @@ const struct table_column *table_source_columns(const struct table_source *f, si
 int table_source_next(struct table_source *f, struct table_batch *ret);
 /* From the beginning again. */
 int table_source_rewind(struct table_source *f);
-/* Of processes, threads, samples: how many are there at least; for those who wait. */
+/* A lower bound of the number of rows, for progress. */
 int64_t table_source_total(const struct table_source *f);
 
-/* The columns of a choice without a job: what an empty table has. */
+/* The columns of a choice without a job, for empty tables. */
 struct table_columns {
 	struct table_column *list;
 	char **names; /* those that are not constants */
@@ -53,7 +52,5 @@ struct table_columns {
 void table_columns_release(struct table_columns *c);
 void table_columns_of(struct table_columns *c, const struct table_choice *choice);
 
-/* Which values there are: reads the source to its end, and rewinds it. */
+/* Finds widths and absent values: reads the source to its end and rewinds it. */
 int table_source_hints(struct table_source *f, struct table_hint *ret);
-
-#endif

@@ -1,10 +1,12 @@
-/* One table of some jobs into one file: whole, or not at all. */
+/* See export_write.h. */
+#include "views/export/export_write.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#include "cmd/show/export.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "tables/atomic_output.h"
 
 #define PROGRESS_AFTER_NS 1000000000u
@@ -12,22 +14,21 @@
 
 struct writing {
 	const struct export_jobs *jobs;
+	const struct export_request *q;
 	const struct table_format *format;
-	const struct export_options *o;
 	struct table_choice choice;
 	struct table_columns columns;
 	struct atomic_output place;
 	struct table_file *file;
 	struct export_result *result;
-	struct strbuf why;
+	struct strbuf *why;
 	int64_t total;
-	/* for who waits */
-	bool terminal, shown;
-	uint64_t begun, told;
+	/* progress */
+	bool shown;
+	uint64_t begun, shown_at;
 };
 
-/* ---- signals: what was begun is undone first ---------------------------------------------------
- */
+/* ---- signals: undo the unfinished file before we end ---------------------------------------- */
 
 static volatile sig_atomic_t stopped;
 
@@ -43,24 +44,22 @@ static void watch_signals(void (*handler)(int))
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		struct sigaction a = {.sa_handler = handler}, old;
 
-		/* one that is ignored, as under nohup, stays so */
+		/* keep a signal ignored, as under nohup */
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(numbers[i], &a, NULL);
 	}
-	/* a limit on the size of files is an error like a full disk */
 }
 
-/* ---- progress ----------------------------------------------------------------------------------
- */
+/* ---- progress ------------------------------------------------------------------------------- */
 
-static void tell_progress(struct writing *w, bool end)
+static void show_progress(struct writing *w, bool end)
 {
 	uint64_t now = clock_boottime_ns();
 
-	if (!w->terminal || now - w->begun < PROGRESS_AFTER_NS ||
-	    (!end && now - w->told < PROGRESS_STEP_NS) || (end && !w->shown))
+	if (!w->q->progress || now - w->begun < PROGRESS_AFTER_NS ||
+	    (!end && now - w->shown_at < PROGRESS_STEP_NS) || (end && !w->shown))
 		return;
-	w->told = now;
+	w->shown_at = now;
 	w->shown = !end;
 	if (end)
 		fputs("\r\033[K", stderr);
@@ -71,12 +70,11 @@ static void tell_progress(struct writing *w, bool end)
 	fflush(stderr);
 }
 
-/* ---- batches -----------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static int store_failed(struct writing *w, const struct store *s, int error)
 {
-	strbuf_addstr(&w->why, s->error.len ? store_error(s) : strerror(-error));
+	strbuf_addstr(w->why, s->error.len ? store_error(s) : strerror(-error));
 	return error;
 }
 
@@ -86,13 +84,13 @@ static int write_rows(struct writing *w, struct table_source *source, struct sto
 	int r;
 
 	while ((r = table_source_next(source, &b)) == 1) {
-		r = w->format->write(w->file, &b, &w->why);
+		r = table_write(w->file, &b, w->why);
 		if (r < 0)
 			return r;
 		if (stopped)
 			return -EINTR;
 		w->result->rows += (int64_t)b.rows;
-		tell_progress(w, false);
+		show_progress(w, false);
 	}
 	return r < 0 ? store_failed(w, s, r) : 0;
 }
@@ -101,16 +99,16 @@ static int open_file(struct writing *w, const char *table, const char *jobid,
 		     const struct table_hint *hints, int64_t rows, bool more)
 {
 	const struct table_options o = {.table = table,
-					.codec = w->o->codec,
+					.codec = w->q->codec,
 					.append = w->place.existed || more,
-					.raw = w->o->raw,
+					.raw = w->q->raw,
 					.hints = hints,
 					.rows = rows,
 					.key = jobid ? "jobid" : NULL,
 					.key_text = jobid};
 
-	return w->format->open(&w->file, w->place.path, w->columns.list, w->columns.count, &o,
-			       &w->why);
+	return table_open(&w->file, w->format, w->place.path, w->columns.list, w->columns.count, &o,
+			  w->why);
 }
 
 static int end_file(struct writing *w, int r)
@@ -119,14 +117,14 @@ static int end_file(struct writing *w, int r)
 
 	w->file = NULL;
 	if (r >= 0)
-		r = w->format->close(f, &w->why);
-	else if (f)
-		w->format->abandon(f);
-	/* a sentence that is no failure */
-	if (r >= 0 && w->why.len)
-		log_warn("%s", w->why.buf);
+		r = table_close(f, w->why);
+	else
+		table_abandon(f);
+	/* success with a remark */
+	if (r >= 0 && w->why->len)
+		log_warn("%s", w->why->buf);
 	if (r >= 0)
-		strbuf_reset(&w->why);
+		strbuf_reset(w->why);
 	return r;
 }
 
@@ -138,7 +136,7 @@ static int write_job(struct writing *w, const struct export_job *j)
 	return r < 0 ? store_failed(w, j->store, r) : write_rows(w, source, j->store);
 }
 
-/* A table for each job; a slash would begin a group of its own. */
+/* One table per job; a slash would start an HDF5 group. */
 static char *table_name(const struct writing *w, const struct export_job *j)
 {
 	const char *what = export_table_names[w->choice.table];
@@ -191,7 +189,7 @@ static int write_all(struct writing *w)
 	return end_file(w, r);
 }
 
-/* How many rows there will be, for the progress; events have to be known before the first row. */
+/* Counts the rows for the progress, and collects events, which are columns. */
 static int survey(struct writing *w, struct table_events *events)
 {
 	bool rows = w->choice.table == TABLE_PROCESSES || w->choice.table == TABLE_THREADS;
@@ -201,7 +199,7 @@ static int survey(struct writing *w, struct table_events *events)
 		_cleanup_(table_source_free_ptr) struct table_source *source = NULL;
 		int r = rows ? table_events_add(events, j->store, j->job) : 0;
 
-		if (r >= 0 && w->terminal)
+		if (r >= 0 && w->q->progress)
 			r = table_source_open(&source, j->store, j->job, &w->choice);
 		if (r < 0)
 			return store_failed(w, j->store, r);
@@ -210,19 +208,17 @@ static int survey(struct writing *w, struct table_events *events)
 	return 0;
 }
 
-int export_write(struct context *ctx, const struct export_jobs *jobs, enum table_table table,
-		 const struct table_format *f, const struct export_options *o,
-		 struct export_result *ret)
+int export_write(const struct export_jobs *jobs, const struct export_request *q,
+		 struct export_result *ret, struct strbuf *why)
 {
 	struct table_events events = {0};
 	struct writing w = {.jobs = jobs,
-			    .format = f,
-			    .o = o,
-			    .choice = {.table = table, .series = &o->series},
+			    .q = q,
+			    .format = q->format,
+			    .choice = {.table = q->table, .series = q->series},
 			    .result = ret,
-			    .why = STRBUF_INIT,
+			    .why = why,
 			    .place = {.lock = -1},
-			    .terminal = isatty(STDERR_FILENO) && ctx->verbosity >= 0,
 			    .begun = clock_boottime_ns()};
 
 	watch_signals(note_signal);
@@ -231,21 +227,18 @@ int export_write(struct context *ctx, const struct export_jobs *jobs, enum table
 	table_columns_of(&w.columns, &w.choice);
 	ret->columns = w.columns.count;
 	if (r >= 0)
-		r = atomic_output_begin(&w.place, f, o->output, &w.why);
+		r = atomic_output_begin(&w.place, q->format, q->path, why);
 	if (r >= 0)
 		r = write_all(&w);
 	if (r >= 0)
-		r = atomic_output_commit(&w.place, &w.why);
+		r = atomic_output_commit(&w.place, why);
 	atomic_output_cancel(&w.place);
-	tell_progress(&w, true);
+	show_progress(&w, true);
 	watch_signals(SIG_DFL);
-	/* one that came when all was done has nothing to end */
+	/* a signal that came after the end has nothing to undo */
 	if (stopped && r < 0)
 		(void)raise(stopped);
-	if (r < 0)
-		log_error("%s", w.why.len ? w.why.buf : strerror(-r));
 	table_columns_release(&w.columns);
 	table_events_release(&events);
-	strbuf_release(&w.why);
 	return r;
 }

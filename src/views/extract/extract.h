@@ -1,15 +1,17 @@
 /*
- * What `plimsoll extract` gathers: one row for each time and host, one column for each metric that
- * was asked for, from files (extract_files.c) or a store (extract_store.c).
+ * The rows of `plimsoll extract`: one row per time and host, one column per requested metric, from
+ * HDF5 files (extract_files.c) or a store (extract_store.c).
  */
-#ifndef PL_CMD_SHOW_EXTRACT_H
-#define PL_CMD_SHOW_EXTRACT_H
+#pragma once
 
-#include "cmd/command.h"
+#include <stdio.h>
+
+#include "core/hash_map.h"
+#include "core/util.h"
 
 #define EXTRACT_METRICS_MAX 128
 
-/* Statuses that scripts know, and one more. */
+/* Exit statuses that scripts rely on. */
 #define EXTRACT_USAGE 1
 #define EXTRACT_NO_FILE 2
 #define EXTRACT_FAILED 3
@@ -24,13 +26,18 @@ struct extract_cell {
 };
 
 struct extract_metric {
-	char *text;        /* as it was asked for: its name in the answer */
-	const char *table; /* what stands before the point, or NULL */
+	char *text;        /* as requested: its key in the answer */
+	const char *table; /* the part before the dot, or NULL */
 	const char *name;
-	char *found;   /* the table that it is taken from; NULL: not known yet */
-	bool of_node;  /* of the tables of the node, not of the job */
+	char *found;   /* table that it is read from; NULL: not known yet */
+	bool of_node;  /* from the node's tables, not the job's */
 	bool there;    /* some file has it */
-	bool anywhere; /* the table of fixed rows that it should be in does not */
+	bool anywhere; /* not in the fixed table where it belongs: search all tables */
+};
+
+struct extract_host {
+	char *name;
+	bool of_job; /* the job ran there */
 };
 
 struct extract {
@@ -39,37 +46,35 @@ struct extract {
 	struct extract_metric metrics[EXTRACT_METRICS_MAX];
 	size_t metric_count;
 	/* private to extract_rows.c */
-	char **hosts;
+	struct extract_host *hosts;
 	size_t host_count, host_cap;
 	struct extract_row *rows;
 	size_t row_count, row_cap;
-	struct extract_cell *cells; /* metric_count a row */
+	struct extract_cell *cells; /* metric_count per row */
 	size_t cell_cap;
-	uint32_t *table;
-	size_t table_size;
-	bool *of_job; /* by host: the job was there */
-	size_t of_job_cap;
+	struct hash_map host_map, row_map;
 };
 
-/* "taskstats.read_bytes,VmRSS"; false when there is none, an empty one, or too many. */
+/* Parses "taskstats.read_bytes,VmRSS"; false if a name is empty or there are too many. */
 bool extract_parse_metrics(struct extract *e, const char *list);
 void extract_release(struct extract *e);
-/* Back to what was asked for. */
+/* Drops all rows, keeps the request. */
 void extract_forget_rows(struct extract *e);
 
-/* Is there a metric that is the node's, or may be? */
+/* May one of the metrics be a metric of the node? */
 bool extract_wants_node(const struct extract *e);
-/* A value; the first one of a time and host stays. */
+/* Adds a value unless that time and host has one. */
 void extract_add(struct extract *e, size_t metric, int64_t time_s, const char *host, size_t size,
 		 struct extract_cell cell);
-/* The job was on this host; was it? */
+/* Notes that the job ran on this host; did it? */
 void extract_note_host(struct extract *e, const char *host, size_t size);
 bool extract_on_host(const struct extract *e, const char *host, size_t size);
-/* Writes the answer; plain: without packing it. 0 or a negative errno with the reason. */
+/* Writes the answer, compressed unless plain; 0 or a negative errno with the reason. */
 int extract_write(struct extract *e, bool plain, FILE *f, struct strbuf *why);
 
-/* Gathers. 0, or a status with the message said. skip: files that cannot be read are left out. */
-int extract_from_files(struct extract *e, const char *prefix, bool skip);
-int extract_from_store(struct extract *e, struct context *ctx);
-
-#endif
+struct store;
+/* Read the rows; 0, or an exit status with the reason. skip: ignore files that cannot be read.
+ * *notes gets lines about files and metrics. */
+int extract_from_files(struct extract *e, const char *prefix, bool skip, struct strbuf *notes,
+		       struct strbuf *why);
+int extract_from_store(struct extract *e, struct store *s, struct strbuf *why);

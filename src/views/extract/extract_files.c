@@ -1,16 +1,16 @@
 /*
- * Rows of HDF5 files as a collector's sink writes them, PREFIX.EPOCH.hdf5. A file holds what came
- * from its own epoch to that of the next; what a node could not send at once came later, so that
- * files behind the end of the window are looked into, too: rows have times of their own.
+ * Reads the rows from HDF5 files of a collector's sink, PREFIX.EPOCH.hdf5. A file holds what
+ * arrived between its epoch and that of the next. Nodes may send late, so files after the end of
+ * the window are read too.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/show/extract.h"
 #include "samples/row_layout.h"
 #include "tables/hdf5/hdf5_file.h"
+#include "views/extract/extract.h"
 
 struct file {
 	char *path;
@@ -56,7 +56,7 @@ static int compare_files(const void *left, const void *right)
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-/* The files of a prefix; one that is a file itself is the only one. */
+/* The files of a prefix, or the file itself if it is one. */
 static void find_files(struct files *l, const char *prefix)
 {
 	const char *base = path_base(prefix);
@@ -80,11 +80,9 @@ static void find_files(struct files *l, const char *prefix)
 		qsort(l->list, l->count, sizeof(*l->list), compare_files);
 }
 
-/* ---- which tables
- * --------------------------------------------------------------------------------
- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
-/* "taskstats" and "taskstats_default" are the table taskstats_default. */
+/* "taskstats" and "taskstats_default" both mean the table taskstats_default. */
 static bool is_table(const struct extract_metric *m, const char *table)
 {
 	size_t n = m->table ? strcspn(m->table, ".") : 0;
@@ -93,7 +91,7 @@ static bool is_table(const struct extract_metric *m, const char *table)
 	       (!strncmp(table, m->table, n) && (!table[n] || !strcmp(table + n, "_default")));
 }
 
-/* The first table of fixed rows that has the metric. */
+/* The first fixed table that has the metric. */
 static const struct row_table *find_table(const struct extract_metric *m, bool per_job)
 {
 	for (size_t i = 0; row_layouts[i]; i++)
@@ -104,7 +102,7 @@ static const struct row_table *find_table(const struct extract_metric *m, bool p
 	return NULL;
 }
 
-/* Where metrics of fixed rows are: those of jobs first, or those of the node for job 0. */
+/* Finds metrics of fixed tables: those of jobs first, or those of nodes for job 0. */
 static void resolve(struct extract *e)
 {
 	bool node = !strcmp(e->job, "0");
@@ -123,7 +121,7 @@ static void resolve(struct extract *e)
 	}
 }
 
-/* Others are where they are first found. */
+/* Other metrics are taken from the first table that has them. */
 struct look {
 	struct extract *e;
 	bool of_node;
@@ -153,12 +151,10 @@ static int look_at_table(void *user, const struct hdf5_table *t)
 	return 0;
 }
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Tables of fixed rows have the first three, those of our own sources the next: nanoseconds,
- * and whose values they are. */
+/* Fixed tables have the first three columns, tables of our sources the next three, with time in
+ * nanoseconds. */
 enum { TIME, HOST, INVOLVED, OUR_TIME, OUR_HOST, OUR_ENTITY, FIRST_METRIC };
 #define NS 1000000000
 
@@ -166,7 +162,7 @@ struct reading {
 	struct extract *e;
 	size_t metrics[EXTRACT_METRICS_MAX]; /* by column */
 	size_t count;
-	bool of_node; /* rows of the node, where the job was on it */
+	bool of_node; /* rows of nodes that the job ran on */
 	uint64_t job; /* as a number */
 	bool numbered;
 };
@@ -191,14 +187,14 @@ static bool is_involved(const struct hdf5_value *list, uint64_t job)
 	return false;
 }
 
-/* Rows of processes and devices are none of the job's or the node's. */
+/* Is it a row of a whole job or node, not of a process or device? */
 static bool is_whole(const struct hdf5_value *entity)
 {
 	return (entity->n >= 4 && !memcmp(entity->s, "job:", 4)) ||
 	       (entity->n >= 5 && !memcmp(entity->s, "node:", 5));
 }
 
-/* When and where a row was taken; false when it is not wanted. */
+/* Time and host of a row; false if it is not wanted. */
 static bool is_wanted(const struct reading *r, const struct hdf5_value *values, int64_t *ret_time,
 		      const struct hdf5_value **ret_host)
 {
@@ -234,10 +230,10 @@ static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
 		const struct hdf5_value *v = &values[FIRST_METRIC + i];
 		struct extract_cell cell = {.kind = CELL_INT, .i = v->i};
 
-		/* in tables of our own -1 is not known, in fixed rows it may be a value */
+		/* -1 means unknown in our tables, but can be a value in fixed ones */
 		if (!v->present || v->s || (!values[TIME].present && v->i == -1))
 			continue;
-		/* what is read as a whole number is one; NaN is nothing */
+		/* integers stay integers; NaN is no value */
 		if (v->d != (double)v->i)
 			cell = (struct extract_cell){.kind = CELL_REAL, .d = v->d};
 		if (v->d == v->d)
@@ -246,7 +242,7 @@ static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
 	return 0;
 }
 
-/* The metrics that are in one table; without any, only the hosts of the job are noted. */
+/* Reads the metrics of one table; if it has none, only notes the hosts of the job. */
 static int read_table(struct extract *e, const struct hdf5_functions *h, struct hdf5_file *f,
 		      const char *table, bool of_node, struct strbuf *why)
 {
@@ -289,9 +285,9 @@ static int read_file(struct extract *e, const struct hdf5_functions *h, const ch
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Reads the files that are sound as far as is known. How many turned out not to be. */
+/* Reads the files not yet found damaged; returns how many more turn out to be. */
 static size_t read_files(struct extract *e, const struct hdf5_functions *h, struct files *l,
-			 bool skip)
+			 struct strbuf *notes)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	size_t damaged = 0;
@@ -301,7 +297,7 @@ static size_t read_files(struct extract *e, const struct hdf5_functions *h, stru
 		for (size_t i = 0; i < l->count; i++) {
 			struct file *f = &l->list[i];
 
-			/* all of it came before the window */
+			/* it ends before the window */
 			if (f->damaged ||
 			    (i + 1 < l->count && (int64_t)l->list[i + 1].epoch <= e->start_s))
 				continue;
@@ -310,16 +306,13 @@ static size_t read_files(struct extract *e, const struct hdf5_functions *h, stru
 				continue;
 			f->damaged = true;
 			damaged++;
-			if (skip)
-				log_warn("'%s' is left out: %s", f->path, why.buf);
-			else
-				log_error("cannot read '%s': %s", f->path, why.buf);
+			strbuf_addf(notes, "cannot read '%s': %s\n", f->path, why.buf);
 		}
 	return damaged;
 }
 
-/* Metrics of fixed rows that none of their tables has may be in one of our own: true when there are
- * such, and all is to be read again. */
+/* A metric of a fixed table that no file has may be in one of our tables: true if there are such
+ * metrics and the files must be read again. */
 static bool look_anywhere(struct extract *e)
 {
 	bool any = false;
@@ -333,19 +326,20 @@ static bool look_anywhere(struct extract *e)
 	return any;
 }
 
-/* What was read of a damaged file before the damage does not stay: all is read again without it. */
-static int read_sound(struct extract *e, const struct hdf5_functions *h, struct files *l, bool skip)
+/* Reads everything again without a file that turned out to be damaged. */
+static int read_sound(struct extract *e, const struct hdf5_functions *h, struct files *l, bool skip,
+		      struct strbuf *notes, struct strbuf *why)
 {
 	size_t damaged = 0;
 
-	for (size_t more; (more = read_files(e, h, l, skip)) || look_anywhere(e);) {
+	for (size_t more; (more = read_files(e, h, l, notes)) || look_anywhere(e);) {
 		damaged += more;
 		if (damaged == l->count) {
-			log_error("none of the files can be read");
+			strbuf_addstr(why, "none of the files can be read");
 			return EXTRACT_NO_FILE;
 		}
 		if (more && !skip) {
-			log_error("nothing is written; --skip-damaged leaves such files out");
+			strbuf_addstr(why, "nothing is written; --skip-damaged ignores such files");
 			return EXTRACT_FAILED;
 		}
 		extract_forget_rows(e);
@@ -353,26 +347,23 @@ static int read_sound(struct extract *e, const struct hdf5_functions *h, struct 
 	return 0;
 }
 
-int extract_from_files(struct extract *e, const char *prefix, bool skip)
+int extract_from_files(struct extract *e, const char *prefix, bool skip, struct strbuf *notes,
+		       struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_(release) struct files l = {0};
 
 	find_files(&l, prefix);
 	if (!l.count) {
-		log_error("there is no file '%s' and none called '%s.EPOCH.hdf5'", prefix, prefix);
+		strbuf_addf(why, "there is no file '%s' and none named '%s.EPOCH.hdf5'", prefix,
+			    prefix);
 		return EXTRACT_NO_FILE;
 	}
-	const struct hdf5_functions *h = hdf5_module(&why);
-	if (!h) {
-		log_error("%s", why.buf);
+	const struct hdf5_functions *h = hdf5_module(why);
+	if (!h)
 		return EXTRACT_FAILED;
-	}
-	int r = read_sound(e, h, &l, skip);
-	if (r)
-		return r;
-	for (size_t i = 0; i < e->metric_count; i++)
+	int r = read_sound(e, h, &l, skip, notes, why);
+	for (size_t i = 0; r == 0 && i < e->metric_count; i++)
 		if (!e->metrics[i].found && !e->metrics[i].anywhere)
-			log_warn("no table has a metric '%s'", e->metrics[i].text);
-	return 0;
+			strbuf_addf(notes, "no table has a metric '%s'\n", e->metrics[i].text);
+	return r;
 }

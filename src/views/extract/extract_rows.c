@@ -1,12 +1,12 @@
-/* The rows that `plimsoll extract` gathers, found by time and host, and how they are written. */
+/* Gathers the rows of `plimsoll extract`, indexed by time and host, and writes them. */
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/show/extract.h"
 #include "codecs/gzip.h"
 #include "core/module.h"
 #include "core/text/json_writer.h"
 #include "core/text/text.h"
+#include "views/extract/extract.h"
 
 #define PIECE ((size_t)256 << 10)
 #define LEVEL 6
@@ -14,7 +14,7 @@
 struct extract_row {
 	int64_t time_s;
 	uint32_t host;
-	uint32_t cells; /* its place among them, by rows: sorting moves rows alone */
+	uint32_t cells; /* index of its cells, which sorting does not move */
 };
 
 bool extract_parse_metrics(struct extract *e, const char *list)
@@ -39,23 +39,16 @@ bool extract_parse_metrics(struct extract *e, const char *list)
 
 void extract_forget_rows(struct extract *e)
 {
-	struct extract kept = {.job = e->job, .start_s = e->start_s, .end_s = e->end_s};
-
 	for (size_t i = 0; i < e->metric_count; i++) {
-		kept.metrics[i] = e->metrics[i];
-		kept.metrics[i].of_node = kept.metrics[i].there = false;
-		free(kept.metrics[i].found);
-		kept.metrics[i].found = NULL;
+		e->metrics[i].of_node = e->metrics[i].there = false;
+		free(e->metrics[i].found);
+		e->metrics[i].found = NULL;
 	}
-	kept.metric_count = e->metric_count;
 	for (size_t i = 0; i < e->host_count; i++)
-		free(e->hosts[i]);
-	free(e->hosts);
-	free(e->rows);
-	free(e->cells);
-	free(e->table);
-	free(e->of_job);
-	*e = kept;
+		free(e->hosts[i].name);
+	e->host_count = e->row_count = 0;
+	hash_map_clear(&e->host_map);
+	hash_map_clear(&e->row_map);
 }
 
 void extract_release(struct extract *e)
@@ -63,6 +56,11 @@ void extract_release(struct extract *e)
 	extract_forget_rows(e);
 	for (size_t i = 0; i < e->metric_count; i++)
 		free(e->metrics[i].text);
+	free(e->hosts);
+	free(e->rows);
+	free(e->cells);
+	hash_map_release(&e->host_map);
+	hash_map_release(&e->row_map);
 	*e = (struct extract){0};
 }
 
@@ -74,111 +72,84 @@ bool extract_wants_node(const struct extract *e)
 	return false;
 }
 
-/* ---- hosts
- * ---------------------------------------------------------------------------------------
- */
+/* ---- hosts ---------------------------------------------------------------------------------- */
 
-static bool find_host(const struct extract *e, const char *host, size_t size, uint32_t *ret)
+static struct extract_host *find_host(const struct extract *e, const char *host, size_t size)
 {
-	/* rows of a host follow each other: look at the last ones first */
-	for (size_t i = e->host_count; i-- > 0;)
-		if (!strncmp(e->hosts[i], host, size) && !e->hosts[i][size]) {
-			*ret = (uint32_t)i;
-			return true;
-		}
-	return false;
+	uint64_t hash = hash_bytes(host, size);
+
+	for (struct hash_slot *s = hash_map_first(&e->host_map, hash); s;
+	     s = hash_map_next(&e->host_map, s)) {
+		struct extract_host *h = &e->hosts[s->value];
+
+		if (!strncmp(h->name, host, size) && !h->name[size])
+			return h;
+	}
+	return NULL;
 }
 
-static uint32_t host_of(struct extract *e, const char *host, size_t size)
+static struct extract_host *host_of(struct extract *e, const char *host, size_t size)
 {
-	uint32_t place;
+	struct extract_host *h = find_host(e, host, size);
 
-	if (find_host(e, host, size, &place))
-		return place;
+	if (h)
+		return h;
 	GROW(e->hosts, e->host_count, e->host_cap);
-	if (e->of_job_cap < e->host_cap) {
-		e->of_job = xreallocarray(e->of_job, e->host_cap, sizeof(*e->of_job));
-		memset(e->of_job + e->of_job_cap, 0, e->host_cap - e->of_job_cap);
-		e->of_job_cap = e->host_cap;
-	}
-	e->hosts[e->host_count] = xstrndup(host, size);
-	return (uint32_t)e->host_count++;
+	hash_map_add(&e->host_map, hash_bytes(host, size), e->host_count);
+	h = &e->hosts[e->host_count++];
+	*h = (struct extract_host){.name = xstrndup(host, size)};
+	return h;
 }
 
 void extract_note_host(struct extract *e, const char *host, size_t size)
 {
-	uint32_t place = host_of(e, host, size); /* may move the list */
-
-	e->of_job[place] = true;
+	host_of(e, host, size)->of_job = true;
 }
 
 bool extract_on_host(const struct extract *e, const char *host, size_t size)
 {
-	uint32_t place;
+	const struct extract_host *h = find_host(e, host, size);
 
-	return find_host(e, host, size, &place) && e->of_job[place];
+	return h && h->of_job;
 }
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-static uint32_t *place_in_table(const struct extract *e, int64_t time_s, uint32_t host)
+static size_t row_of(struct extract *e, int64_t time_s, uint32_t host)
 {
-	uint64_t hash = ((uint64_t)time_s * 0x9e3779b97f4a7c15ull ^ host) * 0xbf58476d1ce4e5b9ull;
-	size_t i = (size_t)(hash >> 20) & (e->table_size - 1);
+	const uint64_t key[] = {(uint64_t)time_s, host};
+	uint64_t hash = hash_bytes(key, sizeof(key));
 
-	for (; e->table[i]; i = (i + 1) & (e->table_size - 1)) {
-		const struct extract_row *r = &e->rows[e->table[i] - 1];
-
-		if (r->time_s == time_s && r->host == host)
-			break;
+	for (struct hash_slot *s = hash_map_first(&e->row_map, hash); s;
+	     s = hash_map_next(&e->row_map, s))
+		if (e->rows[s->value].time_s == time_s && e->rows[s->value].host == host)
+			return s->value;
+	GROW(e->rows, e->row_count, e->row_cap);
+	if (e->cell_cap < e->row_cap) {
+		e->cells = xreallocarray(e->cells, e->row_cap, e->metric_count * sizeof(*e->cells));
+		e->cell_cap = e->row_cap;
 	}
-	return &e->table[i];
-}
-
-static void grow_table(struct extract *e)
-{
-	if (2 * (e->row_count + 1) <= e->table_size)
-		return;
-	e->table_size = e->table_size ? e->table_size * 2 : 1024;
-	free(e->table);
-	e->table = xcalloc(e->table_size, sizeof(*e->table));
-	for (size_t i = 0; i < e->row_count; i++)
-		*place_in_table(e, e->rows[i].time_s, e->rows[i].host) = (uint32_t)i + 1;
+	memset(e->cells + e->row_count * e->metric_count, 0, e->metric_count * sizeof(*e->cells));
+	e->rows[e->row_count] = (struct extract_row){
+		.time_s = time_s, .host = host, .cells = (uint32_t)e->row_count};
+	hash_map_add(&e->row_map, hash, e->row_count);
+	return e->row_count++;
 }
 
 void extract_add(struct extract *e, size_t metric, int64_t time_s, const char *host, size_t size,
 		 struct extract_cell cell)
 {
-	uint32_t h = host_of(e, host, size);
+	size_t row = row_of(e, time_s, (uint32_t)(host_of(e, host, size) - e->hosts));
+	struct extract_cell *c = &e->cells[e->rows[row].cells * e->metric_count + metric];
 
-	grow_table(e);
-	uint32_t *place = place_in_table(e, time_s, h);
-	if (!*place) {
-		GROW(e->rows, e->row_count, e->row_cap);
-		if (e->cell_cap < e->row_cap) {
-			e->cells = xreallocarray(e->cells, e->row_cap,
-						 e->metric_count * sizeof(*e->cells));
-			e->cell_cap = e->row_cap;
-		}
-		memset(e->cells + e->row_count * e->metric_count, 0,
-		       e->metric_count * sizeof(*e->cells));
-		e->rows[e->row_count] = (struct extract_row){
-			.time_s = time_s, .host = h, .cells = (uint32_t)e->row_count};
-		*place = (uint32_t)++e->row_count;
-	}
-	struct extract_cell *c = &e->cells[e->rows[*place - 1].cells * e->metric_count + metric];
 	if (c->kind == CELL_NONE)
 		*c = cell;
 }
 
-/* ---- the answer
- * ----------------------------------------------------------------------------------
- */
+/* ---- the answer ----------------------------------------------------------------------------- */
 
 struct output {
-	struct jsonw json;
+	struct json_writer json;
 	struct strbuf packed;
 	const struct gzip_functions *gzip; /* NULL: plain */
 	struct gzip *stream;
@@ -186,7 +157,7 @@ struct output {
 	int error;
 };
 
-/* Writes what has gathered. */
+/* Writes the buffer once it is large enough. */
 static void drain(struct output *o, bool last)
 {
 	const struct strbuf *text = &o->json.out;
@@ -205,50 +176,50 @@ static void drain(struct output *o, bool last)
 
 static void write_column(struct output *o, const struct extract *e, size_t metric)
 {
-	jsonw_begin_array(&o->json, e->metrics[metric].text);
+	json_begin_array(&o->json, e->metrics[metric].text);
 	for (size_t i = 0; i < e->row_count; i++) {
 		const struct extract_cell *c =
 			&e->cells[e->rows[i].cells * e->metric_count + metric];
 
 		if (c->kind == CELL_INT)
-			jsonw_i64(&o->json, NULL, c->i);
+			json_i64(&o->json, NULL, c->i);
 		else if (c->kind == CELL_REAL)
-			jsonw_f64(&o->json, NULL, c->d);
+			json_f64(&o->json, NULL, c->d);
 		else
-			jsonw_null(&o->json, NULL);
+			json_none(&o->json, NULL);
 		drain(o, false);
 	}
-	jsonw_end_array(&o->json);
+	json_end_array(&o->json);
 }
 
 static void write_all(struct output *o, const struct extract *e)
 {
-	jsonw_begin_object(&o->json, NULL);
+	json_begin_object(&o->json, NULL);
 	for (size_t m = 0; m < e->metric_count; m++)
 		write_column(o, e, m);
-	jsonw_begin_array(&o->json, "timestamp");
+	json_begin_array(&o->json, "timestamp");
 	for (size_t i = 0; i < e->row_count; i++) {
-		jsonw_i64(&o->json, NULL, e->rows[i].time_s);
+		json_i64(&o->json, NULL, e->rows[i].time_s);
 		drain(o, false);
 	}
-	jsonw_end_array(&o->json);
-	jsonw_begin_array(&o->json, "hostname");
+	json_end_array(&o->json);
+	json_begin_array(&o->json, "hostname");
 	for (size_t i = 0; i < e->row_count; i++) {
-		const char *host = e->hosts[e->rows[i].host];
+		const char *host = e->hosts[e->rows[i].host].name;
 
-		/* not jsonw_text(): an odd name would become two elements */
+		/* printable first: json_text() would add a second element for invalid UTF-8 */
 		_cleanup_strbuf_ struct strbuf clean = STRBUF_INIT;
 		text_add_printable(&clean, host, strlen(host));
-		jsonw_text(&o->json, NULL, clean.buf, clean.len);
+		json_text(&o->json, NULL, clean.buf, clean.len);
 		drain(o, false);
 	}
-	jsonw_end_array(&o->json);
-	jsonw_end_object(&o->json);
+	json_end_array(&o->json);
+	json_end_object(&o->json);
 	strbuf_addch(&o->json.out, '\n');
 	drain(o, true);
 }
 
-static const struct extract *sorted; /* qsort() hands nothing on */
+static const struct extract *sorted; /* for qsort(), which passes no argument on */
 
 static int compare_rows(const void *left, const void *right)
 {
@@ -256,12 +227,12 @@ static int compare_rows(const void *left, const void *right)
 
 	if (a->time_s != b->time_s)
 		return a->time_s < b->time_s ? -1 : 1;
-	return strcmp(sorted->hosts[a->host], sorted->hosts[b->host]);
+	return strcmp(sorted->hosts[a->host].name, sorted->hosts[b->host].name);
 }
 
 int extract_write(struct extract *e, bool plain, FILE *f, struct strbuf *why)
 {
-	struct output o = {.json = JSONW_INIT, .packed = STRBUF_INIT, .f = f};
+	struct output o = {.json = JSON_WRITER_INIT, .packed = STRBUF_INIT, .f = f};
 
 	if (!plain) {
 		const struct module *m = module_load("gzip", why);
@@ -280,7 +251,7 @@ int extract_write(struct extract *e, bool plain, FILE *f, struct strbuf *why)
 		strbuf_addf(why, "cannot write: %s", strerror(-o.error));
 	if (o.gzip)
 		o.gzip->close(o.stream);
-	jsonw_release(&o.json);
+	json_release(&o.json);
 	strbuf_release(&o.packed);
 	return o.error;
 }

@@ -1,18 +1,19 @@
 /*
- * Rows of a store. The curves of a job are its own rows; what nodes have is kept a day at a time,
- * in jobs that are called node:HOST:DATE (docs/delivery.md).
+ * Reads the rows from a store. The series of a job are its rows; metrics of nodes are in one job
+ * per day, node:HOST:DATE (docs/delivery.md).
  */
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/actions.h"
-#include "cmd/show/extract.h"
+#include "store/query.h"
 #include "store/series.h"
+#include "views/extract/extract.h"
 
 #define US 1000000
 
-/* The values of one metric in one job of the store. Where sources share a name, the first counts;
- * processes and devices are no rows of a job. taken: how many, and hosts are noted; may be NULL. */
+/* Adds the values of one metric in one job of the store. If sources share a name, the first is
+ * used; processes and devices are not rows of a job. With taken, counts the values and notes the
+ * hosts. */
 static int take_metric(struct extract *e, struct store *s, int64_t job, size_t metric,
 		       const char *kind, size_t *taken)
 {
@@ -50,14 +51,12 @@ static int take_metric(struct extract *e, struct store *s, int64_t job, size_t m
 	return r;
 }
 
-/* The days of nodes: all for job 0, else of the hosts that the job was on. */
+/* The daily jobs of nodes: all for job 0, else those of the hosts that the job ran on. */
 static int take_nodes(struct extract *e, struct store *s, const bool *wanted)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		s, "SELECT no, jobid FROM job WHERE jobid LIKE 'node:%' ORDER BY jobid");
-	struct {
-		int64_t no;
-	} *days = NULL;
+	int64_t *days = NULL;
 	size_t count = 0, cap = 0;
 	int r = st ? 0 : -EIO;
 
@@ -69,36 +68,30 @@ static int take_nodes(struct extract *e, struct store *s, const bool *wanted)
 		    (!date || !extract_on_host(e, host, (size_t)(date - host))))
 			continue;
 		GROW(days, count, cap);
-		days[count++].no = stmt_get_int(st, 0);
+		days[count++] = stmt_get_int(st, 0);
 	}
 	for (size_t i = 0; r >= 0 && i < count; i++)
 		for (size_t m = 0; r >= 0 && m < e->metric_count; m++)
 			if (wanted[m])
-				r = take_metric(e, s, days[i].no, m, "node", NULL);
+				r = take_metric(e, s, days[i], m, "node", NULL);
 	free(days);
 	return r;
 }
 
-int extract_from_store(struct extract *e, struct context *ctx)
+int extract_from_store(struct extract *e, struct store *s, struct strbuf *why)
 {
-	_cleanup_store_ struct store *s = NULL;
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	bool wanted[EXTRACT_METRICS_MAX] = {0}, nodes = false;
 	int64_t job = 0;
-	int r = open_store(ctx, STORE_READ, &s);
+	int r = 0;
 
-	if (r < 0)
-		return EXTRACT_FAILED;
-	if (strcmp(e->job, "0") != 0 && job_find(s, e->job, &job, &why) < 0) {
-		log_error("%s", why.buf);
+	if (strcmp(e->job, "0") != 0 && job_find(s, e->job, &job, why) < 0)
 		return EXTRACT_NO_DATA;
-	}
 	for (size_t m = 0; r >= 0 && m < e->metric_count; m++) {
 		size_t taken = 0;
 
 		if (job)
 			r = take_metric(e, s, job, m, "job", &taken);
-		/* a job that was monitored by itself has the nodes that it was on, too */
+		/* a job sampled by `monitor` also has metrics of its nodes */
 		if (job && r >= 0 && !taken)
 			r = take_metric(e, s, job, m, "node", &taken);
 		wanted[m] = !taken;
@@ -106,9 +99,7 @@ int extract_from_store(struct extract *e, struct context *ctx)
 	}
 	if (r >= 0 && nodes)
 		r = take_nodes(e, s, wanted);
-	if (r < 0) {
-		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
-		return EXTRACT_FAILED;
-	}
-	return 0;
+	if (r < 0)
+		strbuf_addstr(why, s->error.len ? store_error(s) : strerror(-r));
+	return r < 0 ? EXTRACT_FAILED : 0;
 }

@@ -1,5 +1,5 @@
-/* See job_facts.h. */
-#include "views/job_facts.h"
+/* See job_details.h. */
+#include "views/jobs/job_details.h"
 
 #include <signal.h>
 #include <string.h>
@@ -7,16 +7,17 @@
 #include "core/text/text.h"
 #include "core/value.h"
 #include "jobs/job_layout.h"
+#include "store/job_metadata.h"
 
 #define COMMAND_MAX 4096 /* bytes that are shown of a command line */
 
-void jobfacts_release(struct jobfacts *f)
+void job_details_release(struct job_details *f)
 {
 	free(f->command);
 	free(f->batch);
 	free(f->task);
 	free(f->cut_off);
-	*f = (struct jobfacts){0};
+	*f = (struct job_details){0};
 }
 
 /* ---- command -------------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static const char *word_of(const struct value *v, const char *key)
 	return s && *s ? s : NULL;
 }
 
-static void take_batch(struct jobfacts *f, const struct value *meta)
+static void take_batch(struct job_details *f, const struct value *meta)
 {
 	const struct value *s = value_get(meta, "scheduler");
 	const struct value *env = metadata_batch_environment(meta);
@@ -104,40 +105,35 @@ char *cut_off_text(const struct value *cut)
 	if (!cut || cut->kind != VALUE_DICT)
 		return NULL;
 	if (value_get(cut, "killed") && value_get(cut, "monitor"))
-		return xstrdup("the monitor was killed: the end of the job is not known");
+		return xstrdup("the monitor was killed: the end of the job is unknown");
 	if (value_get(cut, "killed") && value_get(cut, "end_known"))
-		return xstrdup("plimsoll itself was killed: the end of the command is by its own "
-			       "record");
+		return xstrdup(
+			"plimsoll itself was killed: the end of the command is taken from its "
+			"own record");
 	if (value_get(cut, "killed"))
-		return xstrdup("plimsoll itself was killed: the end of the command is not known");
+		return xstrdup("plimsoll itself was killed: the end of the command is unknown");
 	if (sig && sig->kind == VALUE_INT && sig->integer > 0 && sig->integer < NSIG)
 		name = sigabbrev_np((int)sig->integer);
 	if (!name)
 		return NULL;
 	if (value_get(cut, "monitor") && !value_get(cut, "at_limit"))
-		return xasprintf("SIG%s ended the monitor while the job ran: what came after it is "
-				 "not known",
-				 name);
+		return xasprintf(
+			"SIG%s ended the monitor while the job ran: what happened later is "
+			"unknown",
+			name);
 	return xasprintf("SIG%s came from outside%s", name,
 			 value_get(cut, "at_limit") ? ", at the time limit of the batch job"
 			 : value_get(cut, "batch")  ? ", as a batch system sends it at a time limit"
 						    : "");
 }
 
-void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job)
+void job_details_load(struct job_details *f, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
-	size_t n;
 
-	*f = (struct jobfacts){0};
-	if (!st)
-		return;
-	stmt_int(st, 1, job);
-	const char *text = stmt_step(st) == 1 ? stmt_get_text(st, 0, &n) : NULL;
-	if (!text || value_from_json(text, n, &meta, &why) < 0 || meta->kind != VALUE_DICT)
+	*f = (struct job_details){0};
+	if (jobmeta_load(s, job, &meta, &why) <= 0 || meta->kind != VALUE_DICT)
 		return;
 	f->command = command_of(meta);
 	take_batch(f, meta);

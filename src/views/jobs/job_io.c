@@ -1,21 +1,19 @@
-/*
- * What the processes of a job read and wrote, for people. A sum of what is known is a sum of all
- * only where all are known: programs that cannot be entered or that were killed may lack it.
- */
+/* What the processes of a job read and wrote, for people. Static and killed programs may have no
+ * figures: then sums are lower bounds. */
 #include <errno.h>
 #include <string.h>
 
 #include "core/text/text.h"
-#include "plot/unit_format.h"
+#include "views/output.h"
 #include "store/series.h"
 #include "store/sql.h"
-#include "views/job_show.h"
+#include "views/jobs/job_show.h"
 
-/* What collection itself reads and writes of an image or a thread, which is in samples, not in
- * records, is less than this. */
+/* Upper bound of what the collection itself reads and writes per image and thread: samples include
+ * it, records do not. */
 #define OWN_BYTES 4096
 
-/* What a counter of the job grew by; where that was not sampled, those of its processes. */
+/* The increase of a counter of the job; where that was not sampled, of its processes. */
 static int64_t sampled_increase(const struct series_list *l, const char *metric)
 {
 	static const char *const kinds[] = {"job", "process"};
@@ -60,7 +58,7 @@ int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job)
 	sql_job_range(&q, "p.id", job);
 	sql_add(&q, " AND p.wchar IS NULL");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	int r = st ? stmt_step(st) : -EIO;
+	int r = stmt_step(st);
 	if (r == 1)
 		j->io_unknown = stmt_get_int(st, 0);
 	return r == 1 && j->io_unknown && j->list.count ? load_sampled(j, s, job) : r;
@@ -86,7 +84,7 @@ void jobshow_add_io_unknown(struct strbuf *out, const struct jobshow *s)
 	int64_t images = s->list.rows[0].images;
 
 	if (s->io_unknown)
-		strbuf_addf(out, "%snot known of %lld of %lld %s", out->len ? "; " : "",
+		strbuf_addf(out, "%sunknown for %lld of %lld %s", out->len ? "; " : "",
 			    (long long)s->io_unknown, (long long)images,
 			    plural(images, "image", "images"));
 }
@@ -99,10 +97,7 @@ static bool add(struct strbuf *out, const struct jobshow *s, const char *front, 
 	if (v == UNKNOWN)
 		return false;
 	strbuf_addstr(out, front);
-	if (human)
-		text_add_bytes(out, (double)v);
-	else
-		strbuf_addf(out, "%lld bytes", (long long)v);
+	add_bytes(out, v, human);
 	strbuf_addstr(out, back);
 	return true;
 }

@@ -1,5 +1,5 @@
-/* Jobs with what belongs to them; see job_list.h. */
-#include "views/job_list.h"
+/* Jobs with their hosts, tags and annotations; see job_list.h. */
+#include "views/jobs/job_list.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,11 +8,11 @@
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "store/ingest/merge_streamed.h"
-#include "views/job_facts.h"
+#include "views/jobs/job_details.h"
 #include "views/stream_table.h"
 
-/* Up to so many jobs are named when their tags are asked for; for more all tags in the range of
- * their numbers are read. */
+/* The tags of up to so many jobs are selected by the jobs' numbers; of more, by the range of them.
+ */
 #define NAMED_MAX 64
 
 void joblist_release(struct joblist *l)
@@ -29,7 +29,7 @@ const char *joblist_text(const struct joblist *l, size_t place)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static size_t keep_bytes(struct joblist *l, struct stmt *st, int column, size_t *ret_n)
+static size_t store_bytes(struct joblist *l, struct stmt *st, int column, size_t *ret_n)
 {
 	const char *s = stmt_get_text(st, column, ret_n);
 
@@ -42,14 +42,14 @@ static size_t keep_bytes(struct joblist *l, struct stmt *st, int column, size_t 
 	return place;
 }
 
-static size_t keep_text(struct joblist *l, struct stmt *st, int column)
+static size_t store_text(struct joblist *l, struct stmt *st, int column)
 {
 	size_t n;
 
-	return keep_bytes(l, st, column, &n);
+	return store_bytes(l, st, column, &n);
 }
 
-/* What was not recorded is not 0. */
+/* Numbers that were not recorded are unknown, not 0. */
 static void forget_unrecorded(struct job_row *r)
 {
 	r->sampled = true;
@@ -67,11 +67,11 @@ static void take_job(struct joblist *l, struct stmt *st)
 {
 	GROW(l->rows, l->count, l->cap);
 	l->rows[l->count++] = (struct job_row){
-		.jobid = keep_text(l, st, 0),
-		.jobname = keep_text(l, st, 1),
-		.user = keep_text(l, st, 2),
-		.format = keep_text(l, st, 3),
-		.source = keep_text(l, st, 4),
+		.jobid = store_text(l, st, 0),
+		.jobname = store_text(l, st, 1),
+		.user = store_text(l, st, 2),
+		.format = store_text(l, st, 3),
+		.source = store_text(l, st, 4),
 		.no = stmt_get_int(st, 5),
 		.submit = stmt_get_optional(st, 6),
 		.start = stmt_get_optional(st, 7),
@@ -147,16 +147,16 @@ static void take_entry(struct joblist *l, struct stmt *st, bool host)
 
 	GROW(l->entries, l->entry_count, l->entry_cap);
 	struct job_entry *e = &l->entries[l->entry_count++];
-	*e = (struct job_entry){.key = keep_bytes(l, st, 1, &key_size)};
+	*e = (struct job_entry){.key = store_bytes(l, st, 1, &key_size)};
 	if (host)
 		e->number = stmt_get_int(st, 2);
 	else
-		e->value = keep_bytes(l, st, 2, &value_size);
+		e->value = store_bytes(l, st, 2, &value_size);
 	e->key_size = (uint32_t)key_size;
 	e->value_size = (uint32_t)value_size;
 }
 
-/* The rows of one table that belong to the jobs, which come by number in both. */
+/* Reads the rows of one table for all jobs; both are ordered by job number. */
 static int attach(struct joblist *l, struct store *s, const uint32_t *order, int which)
 {
 	static const char *const selects[] = {
@@ -182,8 +182,6 @@ static int attach(struct joblist *l, struct store *s, const uint32_t *order, int
 	sql_add(&q, l->count > NAMED_MAX ? " ORDER BY job, " : ") ORDER BY job, ");
 	sql_add(&q, which == 0 ? "host" : "key");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1) {
 		int64_t no = stmt_get_int(st, 0);
 
@@ -199,14 +197,14 @@ static int attach(struct joblist *l, struct store *s, const uint32_t *order, int
 	return r;
 }
 
-/* "4_1" before the names of jobs that are tasks of an array. */
+/* Puts "4_1" before the names of array tasks. */
 static void add_tasks(struct joblist *l, struct store *s)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct job_row *r = &l->rows[i];
-		_cleanup_(jobfacts_release) struct jobfacts f = {0};
+		_cleanup_(job_details_release) struct job_details f = {0};
 
-		jobfacts_load(&f, s, r->no);
+		job_details_load(&f, s, r->no);
 		if (!f.task)
 			continue;
 		_cleanup_free_ char *name =
@@ -232,10 +230,10 @@ int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static void put_entries(const struct joblist *l, struct jsonw *j, const char *key,
+static void put_entries(const struct joblist *l, struct json_writer *j, const char *key,
 			const struct job_entries *e, bool raw)
 {
-	jsonw_begin_object(j, key);
+	json_begin_object(j, key);
 	for (uint32_t i = e->first; i < e->first + e->count; i++) {
 		const struct job_entry *t = &l->entries[i];
 		const char *value = l->texts.buf + t->value;
@@ -243,9 +241,9 @@ static void put_entries(const struct joblist *l, struct jsonw *j, const char *ke
 		if (raw)
 			json_raw(j, l->texts.buf + t->key, value, t->value_size);
 		else
-			jsonw_text(j, l->texts.buf + t->key, value, t->value_size);
+			json_text(j, l->texts.buf + t->key, value, t->value_size);
 	}
-	jsonw_end_object(j);
+	json_end_object(j);
 }
 
 #define BUSY_LEAST_US 1000000
@@ -260,18 +258,9 @@ double joblist_busy(const struct job_row *r, int64_t cpu_us)
 
 void joblist_add_open(struct strbuf *out, const struct job_row *r)
 {
-	strbuf_addstr(out, "running, or ended a moment ago: readings until ");
-	add_local_time(out, r->ingested);
+	strbuf_addstr(out, "running, or ended a moment ago: samples until ");
+	text_add_local_time(out, r->ingested);
 	strbuf_addstr(out, ", sums up to a minute older");
-}
-
-static void add_peak(struct strbuf *out, int64_t peak, bool human)
-{
-	if (peak == UNKNOWN)
-		return;
-	strbuf_addstr(out, ", at most ");
-	add_count(out, peak, human);
-	strbuf_addstr(out, " at once");
 }
 
 void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human)
@@ -284,21 +273,21 @@ void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human)
 	add_threads(out, r->num_threads, r->peak_threads, human);
 }
 
-void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j)
+void joblist_json_front(const struct joblist *l, const struct job_row *r, struct json_writer *j)
 {
-	jsonw_str(j, "jobid", joblist_text(l, r->jobid));
-	jsonw_str(j, "jobname", joblist_text(l, r->jobname));
-	jsonw_str(j, "user", joblist_text(l, r->user));
-	jsonw_begin_array(j, "hosts");
+	json_str(j, "jobid", joblist_text(l, r->jobid));
+	json_str(j, "jobname", joblist_text(l, r->jobname));
+	json_str(j, "user", joblist_text(l, r->user));
+	json_begin_array(j, "hosts");
 	for (uint32_t i = r->hosts.first; i < r->hosts.first + r->hosts.count; i++)
-		jsonw_str(j, NULL, joblist_text(l, l->entries[i].key));
-	jsonw_end_array(j);
+		json_str(j, NULL, joblist_text(l, l->entries[i].key));
+	json_end_array(j);
 	json_time(j, "start", r->start);
 	json_time(j, "end", r->end);
 	json_time(j, "submit", r->submit);
 	json_number(j, "duration", r->duration);
 	if (r->open)
-		jsonw_bool(j, "open", true);
+		json_bool(j, "open", true);
 	json_number(j, "cpu_time", r->cpu);
 	json_number(j, "exitcode", r->exitcode);
 	json_number(j, "processes", r->processes);
@@ -309,13 +298,13 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	put_entries(l, j, "annotations", &r->annotations, true);
 }
 
-void joblist_json_back(const struct joblist *l, const struct job_row *r, struct jsonw *j)
+void joblist_json_back(const struct joblist *l, const struct job_row *r, struct json_writer *j)
 {
-	jsonw_str(j, "format", joblist_text(l, r->format));
-	jsonw_str(j, "source", joblist_text(l, r->source));
+	json_str(j, "format", joblist_text(l, r->format));
+	json_str(j, "source", joblist_text(l, r->source));
 	json_time(j, "ingested", r->ingested);
 	if (r->sampled)
-		jsonw_bool(j, "sampled", true);
+		json_bool(j, "sampled", true);
 }
 
 int joblist_print_json(const struct joblist *l, FILE *f)
@@ -324,10 +313,10 @@ int joblist_print_json(const struct joblist *l, FILE *f)
 
 	json_rows_begin(&out, f);
 	for (size_t i = 0; i < l->count; i++) {
-		jsonw_begin_object(&out.j, NULL);
+		json_begin_object(&out.j, NULL);
 		joblist_json_front(l, &l->rows[i], &out.j);
 		joblist_json_back(l, &l->rows[i], &out.j);
-		jsonw_end_object(&out.j);
+		json_end_object(&out.j);
 		json_rows_next(&out);
 	}
 	return json_rows_end(&out);
@@ -376,10 +365,10 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct str
 	stream_table_row(g, 0);
 }
 
-/* Columns that a narrow terminal has no room for. */
+/* Columns that do not fit a narrow terminal, */
 #define NO_TAGS 1
 #define NO_USER 2
-/* And one that says nothing where no process executed several programs. */
+/* and one that is useless where no process executed several programs. */
 #define NO_IMAGES 4
 #define SHORT_TIMES 8
 
@@ -388,8 +377,8 @@ static void add_short_time(struct strbuf *out, int64_t us)
 {
 	_cleanup_strbuf_ struct strbuf then = STRBUF_INIT, now = STRBUF_INIT;
 
-	add_local_time(&then, us);
-	add_local_time(&now, clock_realtime_us());
+	text_add_local_time(&then, us);
+	text_add_local_time(&now, clock_realtime_us());
 	if (then.len < 16)
 		strbuf_addstr(out, then.buf);
 	else if (strncmp(then.buf, now.buf, 4) == 0)

@@ -1,5 +1,5 @@
 /* Charts of a job's series; see job_plot.h. */
-#include "views/job_plot.h"
+#include "views/jobs/job_plot.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -9,13 +9,13 @@
 #include "core/text/similar.h"
 #include "core/value.h"
 
-/* A curve on its way to a chart. */
+/* A series on its way to a chart. */
 struct jobplot_curve {
 	const struct series *s;
 	const char *host;
 	bool entity;
 	char *unit;
-	struct curve points;
+	struct points points;
 	double mean; /* NAN: only part of the time is wanted */
 };
 
@@ -33,7 +33,7 @@ void jobplot_release(struct jobplot *p)
 	}
 	for (size_t i = 0; i < p->curve_count; i++) {
 		free(p->curves[i].unit);
-		curve_release(&p->curves[i].points);
+		points_release(&p->curves[i].points);
 	}
 	free(p->plots);
 	free(p->chosen.list);
@@ -41,45 +41,44 @@ void jobplot_release(struct jobplot *p)
 	*p = (struct jobplot){0};
 }
 
-/* ---- curves -----------------------------------------------------------------------------------
- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 struct taking {
 	struct jobplot *p;
 	const struct series_options *o;
 };
 
-/* The first mean or rate is over a time before it: the line begins there. */
+/* The first mean or rate covers a time before it: the line begins there. */
 static void begin_line(const struct series_curve *c, const struct series_options *o,
-		       struct curve *points)
+		       struct points *points)
 {
-	const struct curve_point *first = points->points;
+	const struct point *first = points->points;
 
 	if (!points->count || o->step_us || (!c->rate && c->s->kind != KIND_MEAN) ||
-	    curve_since(points, 0) >= first->time)
+	    points_since(points, 0) >= first->time)
 		return;
-	struct curve_point begin = *first;
+	struct point begin = *first;
 
-	begin.time = curve_since(points, 0);
-	curve_add(points, 0, 0, 0, 0);
+	begin.time = points_since(points, 0);
+	points_add(points, 0, 0, 0, 0);
 	memmove(points->points + 1, points->points, (points->count - 1) * sizeof(*points->points));
 	points->points[0] = begin;
 }
 
-/* Into the unit, and only what is in the time that was asked for. */
+/* Converts to the unit, and keeps only the time that was asked for. */
 static int take(void *user, struct series_curve *c)
 {
 	struct taking *t = user;
 	struct jobplot *p = t->p;
 	const struct series_options *o = t->o;
-	struct curve *points = &c->points;
+	struct points *points = &c->points;
 	bool whole = !o->has_since && !o->has_until;
 	char *unit = series_chart_unit(c);
 	size_t kept = 0;
 
 	begin_line(c, o, points);
 	for (size_t i = 0; i < points->count; i++) {
-		struct curve_point v = points->points[i];
+		struct point v = points->points[i];
 
 		if ((o->has_since && v.time < o->since_us) ||
 		    (o->has_until && v.time >= o->until_us))
@@ -102,14 +101,13 @@ static int take(void *user, struct series_curve *c)
 				       .unit = unit,
 				       .mean = whole ? series_value(c->mean, c->scale) : NAN,
 				       .points = *points};
-	*points = (struct curve){0};
+	*points = (struct points){0};
 	return 0;
 }
 
-/* ---- charts -----------------------------------------------------------------------------------
- */
+/* ---- charts ---------------------------------------------------------------------------------- */
 
-/* What the curves of a chart differ in. */
+/* What the series of a chart differ in. */
 struct difference {
 	bool metric, host, entity;
 };
@@ -118,19 +116,19 @@ struct difference {
 static void add_entity(struct strbuf *out, const struct series *s)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct value *facts = NULL;
+	struct value *metadata = NULL;
 	const char *comm = NULL;
 
-	if (!strcmp(s->entity_kind, "process") && s->facts &&
-	    value_from_json(s->facts, strlen(s->facts), &facts, &why) == 0)
-		comm = value_get_str(facts, "comm");
+	if (!strcmp(s->entity_kind, "process") && s->metadata &&
+	    value_from_json(s->metadata, strlen(s->metadata), &metadata, &why) == 0)
+		comm = value_get_str(metadata, "comm");
 	if (comm)
 		strbuf_addf(out, "%s (%s)", comm, s->entity);
 	else if (isdigit((unsigned char)*s->entity))
 		strbuf_addf(out, "%s %s", s->entity_kind, s->entity);
 	else
 		strbuf_addstr(out, s->entity);
-	value_free(facts);
+	value_free(metadata);
 }
 
 static char *label_of(const struct jobplot_curve *c, const struct difference *d)
@@ -150,7 +148,7 @@ static char *label_of(const struct jobplot_curve *c, const struct difference *d)
 	return strbuf_take(&out);
 }
 
-/* Metrics, of which at most three are named. */
+/* The first three metrics. */
 static char *title_of(const struct jobplot *p, const char *unit)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -191,7 +189,7 @@ static struct difference differences(const struct jobplot *p, const char *unit)
 		d.host = d.host || !str_same(c->host, first->host);
 		d.entity = d.entity || strcmp(c->s->entity, first->s->entity) != 0;
 	}
-	/* one line alone: whose it is */
+	/* a single line is named after its host or entity */
 	if (!d.metric && !d.host && !d.entity) {
 		d.host = true;
 		d.entity = of_one;
@@ -224,15 +222,14 @@ static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale sc
 	if (first && !d.metric && !strcmp(unit, "CPUs") && !strcmp(first->unit, "%"))
 		q->y_label = xstrdup("CPUs in use");
 	else if (first && !d.metric && first->help && *first->help)
-		q->y_label = xasprintf("%s%s", first->help, rates ? ", a second" : "");
+		q->y_label = xasprintf("%s%s", first->help, rates ? ", per second" : "");
 	q->logarithmic = scale == JOBPLOT_LOG ? plot_has_positive(q)
 					      : scale == JOBPLOT_BY_ITSELF && plot_log_helps(q);
 }
 
 /*
- * A metric may be known of the job as a whole and of each process, of a node and of each device.
- * Which of them is wanted: the smaller for single lines, else the whole, which also has what was
- * too short to be seen.
+ * A metric may have series of the job and of each process, of a node and of each device. Single
+ * lines want the parts; else the whole is better, since it includes short-lived processes.
  */
 static unsigned rank_of(const char *kind, bool each)
 {
@@ -244,10 +241,10 @@ static unsigned rank_of(const char *kind, bool each)
 	return each ? ARRAY_SIZE(whole) - i : i;
 }
 
-/* What the sampler says of itself is no curve of the job, where only the name without the source
- * was asked for, and others have it. */
+/* A series of the sampler itself does not count where the name was given without a source and other
+ * sources have it. */
 static bool is_of_sampler(const struct series_list *l, const struct series *s,
-			  const struct words *asked)
+			  const struct word_list *asked)
 {
 	bool others = false;
 
@@ -308,8 +305,7 @@ int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s
 	return 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 void series_nearest(const struct series_list *l, const char *word, size_t max, struct strbuf *out)
 {

@@ -1,5 +1,5 @@
 /* One job; see job_show.h. */
-#include "views/job_show.h"
+#include "views/jobs/job_show.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "core/text/text.h"
+#include "views/sheet.h"
 #include "views/stream_table.h"
 
 void jobshow_release(struct jobshow *j)
@@ -19,13 +20,13 @@ void jobshow_release(struct jobshow *j)
 		free(j->warnings[i]);
 	free(j->sums);
 	free(j->warnings);
-	jobfacts_release(&j->facts);
+	job_details_release(&j->metadata);
 	joblist_release(&j->list);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* In the order of the dictionary, events behind. */
+/* In the order of the metric table, then events. */
 static int by_dictionary(const void *a, const void *b)
 {
 	const struct job_sum *x = a, *y = b;
@@ -37,16 +38,16 @@ static int by_dictionary(const void *a, const void *b)
 
 static int load_sums(struct jobshow *j, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT metric, sum, max, (SELECT min(unit) FROM sample_metric m "
-		   "WHERE m.job = s.job AND m.name = s.metric), (SELECT min(help) FROM "
-		   "sample_metric m WHERE m.job = s.job AND m.name = s.metric) "
-		   "FROM job_sum s WHERE job = $1");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s,
+			    "SELECT metric, sum, max, (SELECT min(unit) FROM sample_metric m "
+			    "WHERE m.job = s.job AND m.name = s.metric), (SELECT min(help) FROM "
+			    "sample_metric m WHERE m.job = s.job AND m.name = s.metric) "
+			    "FROM job_sum s WHERE job = $1",
+			    db_int(job));
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		const char *name = stmt_get_str(st, 0);
 
 		GROW(j->sums, j->sum_count, j->sum_cap);
@@ -65,13 +66,11 @@ static int load_sums(struct jobshow *j, struct store *s, int64_t job)
 
 static int load_warnings(struct jobshow *j, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n", db_int(job));
+	int r;
 
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && (r = stmt_step(st)) == 1) {
+	while ((r = stmt_step(st)) == 1) {
 		GROW(j->warnings, j->warning_count, j->warning_cap);
 		j->warnings[j->warning_count++] = xstrdup(stmt_get_str(st, 0));
 	}
@@ -91,11 +90,11 @@ int jobshow_load(struct jobshow *j, struct store *s, int64_t job)
 	if (r >= 0)
 		r = jobshow_load_io(j, s, job);
 	if (r >= 0)
-		jobfacts_load(&j->facts, s, job);
+		job_details_load(&j->metadata, s, job);
 	if (r >= 0 && !j->list.count) {
-		/* deleted since it was looked up */
+		/* since it was looked up */
 		strbuf_reset(&s->error);
-		strbuf_addstr(&s->error, "the job is no longer there");
+		strbuf_addstr(&s->error, "the job was deleted meanwhile");
 		r = -ENOENT;
 	}
 	return r;
@@ -111,8 +110,8 @@ static bool is_peak(const struct job_sum *s)
 	return s->metric && s->metric->agg == AGG_MAX;
 }
 
-/* What a process was told of its children is in those who told it, too, and what each had at its
- * end was not there at one time: for all processes together neither means anything. */
+/* A sum over all processes means nothing for figures that parents have of their children, or that
+ * each process had at its end. */
 static bool has_total(const struct job_sum *s)
 {
 	static const enum metric_id none[] = {METRIC_CMINFLT, METRIC_CMAJFLT, METRIC_CUTIME,
@@ -126,40 +125,37 @@ static bool has_total(const struct job_sum *s)
 
 /* ---- JSON and CSV --------------------------------------------------------------------------- */
 
-void jobshow_json_facts(const struct jobshow *s, struct jsonw *j)
+void jobshow_json_metadata(const struct jobshow *s, struct json_writer *j)
 {
-	jsonw_str(j, "command", s->facts.command);
-	jsonw_str(j, "array_task", s->facts.task);
-	jsonw_str(j, "cut_off", s->facts.cut_off);
-	jsonw_i64(j, "io_unknown", s->io_unknown);
+	json_str(j, "command", s->metadata.command);
+	json_str(j, "array_task", s->metadata.task);
+	json_str(j, "cut_off", s->metadata.cut_off);
+	json_i64(j, "io_unknown", s->io_unknown);
 }
 
 int jobshow_print_json(const struct jobshow *s, FILE *f)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	j.pretty = true;
-	jsonw_begin_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	joblist_json_front(&s->list, row_of(s), &j);
-	jobshow_json_facts(s, &j);
-	jsonw_begin_object(&j, "sums");
+	jobshow_json_metadata(s, &j);
+	json_begin_object(&j, "sums");
 	for (size_t i = 0; i < s->sum_count; i++)
-		jsonw_i64(&j, s->sums[i].name, s->sums[i].sum);
-	jsonw_end_object(&j);
-	jsonw_begin_object(&j, "peaks");
+		json_i64(&j, s->sums[i].name, s->sums[i].sum);
+	json_end_object(&j);
+	json_begin_object(&j, "peaks");
 	json_number(&j, "processes", row_of(s)->peak_procs);
 	json_number(&j, "threads", row_of(s)->peak_threads);
 	for (size_t i = 0; i < s->sum_count; i++)
 		if (is_peak(&s->sums[i]))
-			jsonw_i64(&j, s->sums[i].name, s->sums[i].max);
-	jsonw_end_object(&j);
-	jsonw_begin_array(&j, "warnings");
-	for (size_t i = 0; i < s->warning_count; i++)
-		jsonw_str(&j, NULL, s->warnings[i]);
-	jsonw_end_array(&j);
+			json_i64(&j, s->sums[i].name, s->sums[i].max);
+	json_end_object(&j);
+	json_strs(&j, "warnings", s->warnings, s->warning_count);
 	joblist_json_back(&s->list, row_of(s), &j);
-	jsonw_end_object(&j);
-	int r = jsonw_write(&j, f);
+	json_end_object(&j);
+	int r = json_write(&j, f);
 	return r < 0 ? r : output_error(f);
 }
 
@@ -212,7 +208,7 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_text(&g, "", "jobid", joblist_text(&s->list, r->jobid));
 	csv_text(&g, "", "jobname", joblist_text(&s->list, r->jobname));
 	csv_text(&g, "", "user", joblist_text(&s->list, r->user));
-	csv_text(&g, "", "command", s->facts.command);
+	csv_text(&g, "", "command", s->metadata.command);
 	csv_time(&g, "start", r->start);
 	csv_time(&g, "end", r->end);
 	csv_time(&g, "submit", r->submit);
@@ -244,33 +240,14 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 
 /* ---- a page --------------------------------------------------------------------------------- */
 
-#define LABEL 15 /* columns in front of what is said */
+#define LABEL 15 /* columns of the labels */
 
 struct page {
 	const struct jobshow *s;
 	struct strbuf out;
-	bool human, color;
-	size_t width; /* lines are wrapped to it */
+	struct sheet sheet;
+	bool human;
 };
-
-static void label(struct page *p, const char *name)
-{
-	strbuf_addf(&p->out, p->color && *name ? "  \x1b[2m%-*s\x1b[0m" : "  %-*s", LABEL - 2,
-		    name);
-}
-
-/* A line or several, where words reach the width. */
-static void fact(struct page *p, const char *name, const char *text)
-{
-	_cleanup_strbuf_ struct strbuf safe = STRBUF_INIT;
-
-	if (!text || !*text)
-		return;
-	label(p, name);
-	text_add_printable(&safe, text, strlen(text));
-	text_add_wrapped(&p->out, safe.buf, LABEL, p->width);
-	strbuf_addch(&p->out, '\n');
-}
 
 /* "12 s" or "12000000 us" */
 static void add_time_span(const struct page *p, struct strbuf *out, int64_t us)
@@ -304,14 +281,6 @@ int64_t jobshow_stored(const struct jobshow *s)
 	return all->sum > cancelled(s) ? all->sum - cancelled(s) : 0;
 }
 
-static void add_bytes(struct strbuf *out, int64_t bytes, bool human)
-{
-	if (human)
-		text_add_bytes(out, (double)bytes);
-	else
-		strbuf_addf(out, "%lld bytes", (long long)bytes);
-}
-
 bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char *words, bool human)
 {
 	int64_t stored = jobshow_stored(s);
@@ -323,25 +292,31 @@ bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char 
 	if (cancelled(s)) {
 		strbuf_addstr(out, ", ");
 		add_bytes(out, cancelled(s), human);
-		strbuf_addstr(out, " deleted before they got there");
+		strbuf_addstr(out, " deleted before reaching storage");
 	}
 	return true;
 }
 
-/* A sum of the dictionary with its unit; false when there is none. */
-static bool add_sum(const struct page *p, struct strbuf *out, const char *front, const char *name,
-		    const char *back)
+/* A sum with its unit; false where there is none. */
+static bool add_sum(const struct jobshow *show, struct strbuf *out, bool human, const char *front,
+		    const char *name, const char *back)
 {
-	const struct job_sum *s = jobshow_sum(p->s, name);
+	const struct job_sum *s = jobshow_sum(show, name);
 
 	if (!s || s->sum < 0)
 		return false;
 	strbuf_addstr(out, front);
-	add_metric(out, s->metric, s->sum, p->human);
-	if (!p->human && s->metric && *metric_unit_name(s->metric->unit))
+	add_metric(out, s->metric, s->sum, human);
+	if (!human && s->metric && *metric_unit_name(s->metric->unit))
 		strbuf_addf(out, " %s", metric_unit_name(s->metric->unit));
 	strbuf_addstr(out, back);
 	return true;
+}
+
+void jobshow_add_waiting(struct strbuf *out, const struct jobshow *s, bool human)
+{
+	add_sum(s, out, human, "", "time_waiting", " for a CPU");
+	add_sum(s, out, human, out->len ? ", " : "", "delayacct_blkio_time", " for storage");
 }
 
 static void page_head(struct page *p)
@@ -351,12 +326,14 @@ static void page_head(struct page *p)
 	_cleanup_strbuf_ struct strbuf title = STRBUF_INIT;
 	const char *name = joblist_text(l, r->jobname);
 
+	strbuf_addstr(&title, "job ");
 	text_add_printable(&title, joblist_text(l, r->jobid), strlen(joblist_text(l, r->jobid)));
 	if (name) {
 		strbuf_addstr(&title, "  ");
 		text_add_printable(&title, name, strlen(name));
 	}
-	strbuf_addf(&p->out, p->color ? "\x1b[1mjob %s\x1b[0m\n" : "job %s\n", title.buf);
+	sheet_paint(&p->sheet, "1", title.buf);
+	strbuf_addch(&p->out, '\n');
 }
 
 static void page_hosts(struct page *p)
@@ -370,11 +347,10 @@ static void page_hosts(struct page *p)
 			    joblist_text(l, l->entries[i].key));
 		if (e->count > 1 && !row_of(p->s)->sampled) {
 			strbuf_addstr(&text, " (");
-			add_count(&text, l->entries[i].number, p->human);
-			strbuf_addstr(&text, plural(l->entries[i].number, " image)", " images)"));
+			add_counted(&text, l->entries[i].number, "image)", "images)", p->human);
 		}
 	}
-	fact(p, e->count > 1 ? "hosts" : "host", text.buf);
+	sheet_line(&p->sheet, e->count > 1 ? "hosts" : "host", text.buf);
 }
 
 static void page_times(struct page *p)
@@ -383,33 +359,33 @@ static void page_times(struct page *p)
 	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, code = STRBUF_INIT,
 				       state = STRBUF_INIT;
 
-	add_local_time(&start, r->start);
+	text_add_local_time(&start, r->start);
 	if (r->submit != UNKNOWN && r->start != UNKNOWN && r->start - r->submit >= 1000000) {
 		strbuf_addstr(&start, ", waited ");
 		add_time_span(p, &start, r->start - r->submit);
 	}
-	add_local_time(&end, r->end);
+	text_add_local_time(&end, r->end);
 	if (r->duration != UNKNOWN) {
 		strbuf_addstr(&end, ", took ");
 		add_time_span(p, &end, r->duration);
 	}
-	fact(p, "start", start.buf);
-	fact(p, "end", end.buf);
+	sheet_line(&p->sheet, "start", start.buf);
+	sheet_line(&p->sheet, "end", end.buf);
 	if (r->open) {
 		joblist_add_open(&state, r);
-		fact(p, "state", state.buf);
+		sheet_line(&p->sheet, "state", state.buf);
 	}
 	if (r->exitcode == UNKNOWN) {
-		fact(p, "exit", "not known");
+		sheet_line(&p->sheet, "exit", "unknown");
 		return;
 	}
-	label(p, "exit");
+	sheet_label(&p->sheet, "exit");
 	strbuf_addf(&code, "%lld", (long long)r->exitcode);
-	strbuf_addf(&p->out, p->color ? "\x1b[%sm%s\x1b[0m\n" : "%.0s%s\n",
-		    r->exitcode ? "1;31" : "32", code.buf);
+	sheet_paint(&p->sheet, r->exitcode ? "1;31" : "32", code.buf);
+	strbuf_addch(&p->out, '\n');
 }
 
-/* What samples saw of a job that has no records. */
+/* A job without records, as far as samples saw it. */
 static void page_sampled(struct page *p)
 {
 	const struct job_row *r = row_of(p->s);
@@ -417,18 +393,18 @@ static void page_sampled(struct page *p)
 
 	add_count(&work, r->processes, p->human);
 	strbuf_addstr(&work, r->processes == UNKNOWN
-				     ? "not known: none was sampled, and nothing was recorded"
-				     : " seen by sampling; shorter ones were not");
-	fact(p, "processes", work.buf);
+				     ? "unknown: neither sampled nor recorded"
+				     : " seen by sampling, which misses short ones");
+	sheet_line(&p->sheet, "processes", work.buf);
 	if (r->cpu == UNKNOWN) {
-		fact(p, "CPU", "not known: processes were not sampled, and nothing was recorded");
+		sheet_line(&p->sheet, "CPU", "unknown: neither sampled nor recorded");
 		return;
 	}
 	add_time_span(p, &cpu, r->cpu);
 	strbuf_addstr(&cpu, " while sampled");
 	if (!isnan(joblist_busy(r, r->cpu)))
 		strbuf_addf(&cpu, "; %.3g CPUs busy on average", joblist_busy(r, r->cpu));
-	fact(p, "CPU", cpu.buf);
+	sheet_line(&p->sheet, "CPU", cpu.buf);
 }
 
 static void page_work(struct page *p)
@@ -442,14 +418,14 @@ static void page_work(struct page *p)
 		return;
 	}
 	joblist_add_work(&work, r, p->human);
-	fact(p, "processes", work.buf);
+	sheet_line(&p->sheet, "processes", work.buf);
 
 	add_time_span(p, &cpu, r->cpu);
-	if (add_sum(p, &cpu, ": ", "usertime", " user, "))
-		add_sum(p, &cpu, "", "systemtime", " system");
+	if (add_sum(p->s, &cpu, p->human, ": ", "usertime", " user, "))
+		add_sum(p->s, &cpu, p->human, "", "systemtime", " system");
 	if (!isnan(joblist_busy(r, r->cpu)))
 		strbuf_addf(&cpu, "; %.3g CPUs busy on average", joblist_busy(r, r->cpu));
-	fact(p, "CPU", cpu.buf);
+	sheet_line(&p->sheet, "CPU", cpu.buf);
 
 	const struct job_sum *rss = jobshow_sum(p->s, "rssmax");
 	if (rss) {
@@ -457,14 +433,13 @@ static void page_work(struct page *p)
 		strbuf_addstr(&memory,
 			      p->human ? " in the largest process" : " KiB in the largest process");
 	}
-	fact(p, "memory", memory.buf);
+	sheet_line(&p->sheet, "memory", memory.buf);
 
 	jobshow_add_io(&io, p->s, p->human);
-	fact(p, "I/O", io.buf);
+	sheet_line(&p->sheet, "I/O", io.buf);
 
-	add_sum(p, &wait, "", "time_waiting", " for a CPU");
-	add_sum(p, &wait, wait.len ? ", " : "", "delayacct_blkio_time", " for storage");
-	fact(p, "waiting", wait.buf);
+	jobshow_add_waiting(&wait, p->s, p->human);
+	sheet_line(&p->sheet, "waiting", wait.buf);
 }
 
 static void page_entries(struct page *p, const char *title, const struct job_entries *e)
@@ -483,12 +458,12 @@ static void page_entries(struct page *p, const char *title, const struct job_ent
 		_cleanup_strbuf_ struct strbuf value = STRBUF_INIT;
 		size_t w = text_width(joblist_text(l, t->key), t->key_size);
 
-		label(p, i == e->first ? title : "");
+		sheet_label(&p->sheet, i == e->first ? title : "");
 		text_add_printable(&p->out, joblist_text(l, t->key), t->key_size);
 		for (; w < widest + 2; w++)
 			strbuf_addch(&p->out, ' ');
 		text_add_printable(&value, joblist_text(l, t->value), t->value_size);
-		text_add_wrapped(&p->out, value.buf, LABEL + widest + 2, p->width);
+		text_add_wrapped(&p->out, value.buf, LABEL + widest + 2, p->sheet.width);
 		strbuf_addch(&p->out, '\n');
 	}
 }
@@ -502,14 +477,14 @@ static void page_origin(struct page *p)
 	strbuf_addf(&text, "%s", joblist_text(l, r->format));
 	if (r->source)
 		strbuf_addf(&text, " in %s", joblist_text(l, r->source));
-	if (p->s->facts.parts > 1)
-		strbuf_addf(&text, ", the first of %zu parts", p->s->facts.parts);
+	if (p->s->metadata.parts > 1)
+		strbuf_addf(&text, ", the first of %zu parts", p->s->metadata.parts);
 	strbuf_addstr(&text, ", stored ");
-	add_local_time(&text, r->ingested);
-	fact(p, "origin", text.buf);
+	text_add_local_time(&text, r->ingested);
+	sheet_line(&p->sheet, "origin", text.buf);
 }
 
-/* What a person has no use for is left out: a total that is none, and counters that went back. */
+/* Leaves out what is of no use to people: sums without meaning, and counters that went back. */
 static void add_readable(struct strbuf *out, const struct job_sum *s, bool sum)
 {
 	int64_t v = sum ? s->sum : s->max;
@@ -548,8 +523,8 @@ static int print_sums(const struct page *p, FILE *f)
 			add_readable(&max, s, false);
 		} else {
 			if (has_total(s))
-				add_number(&sum, s->sum);
-			add_number(&max, s->max);
+				text_add_i64(&sum, s->sum);
+			text_add_i64(&max, s->max);
 		}
 		stream_table_str(&g, name);
 		stream_table_text(&g, sum.buf, sum.len);
@@ -566,24 +541,21 @@ static int print_sums(const struct page *p, FILE *f)
 int jobshow_print_page(const struct jobshow *s, FILE *f)
 {
 	size_t width = terminal_width(f);
-	struct page p = {.s = s,
-			 .out = STRBUF_INIT,
-			 .human = width > 0,
-			 .color = color_on(f),
-			 .width = width ? width : 100000};
+	struct page p = {.s = s, .out = STRBUF_INIT, .human = width > 0};
 
+	p.sheet = (struct sheet){&p.out, color_on(f), LABEL, width ? width : 100000};
 	page_head(&p);
-	fact(&p, "user", joblist_text(&s->list, row_of(s)->user));
-	fact(&p, "command", s->facts.command);
-	fact(&p, "batch", s->facts.batch);
-	fact(&p, "cut off", s->facts.cut_off);
+	sheet_line(&p.sheet, "user", joblist_text(&s->list, row_of(s)->user));
+	sheet_line(&p.sheet, "command", s->metadata.command);
+	sheet_line(&p.sheet, "batch", s->metadata.batch);
+	sheet_line(&p.sheet, "cut off", s->metadata.cut_off);
 	page_hosts(&p);
 	page_times(&p);
 	page_work(&p);
 	page_entries(&p, "tags", &row_of(s)->tags);
 	page_entries(&p, "annotations", &row_of(s)->annotations);
 	for (size_t i = 0; i < s->warning_count; i++)
-		fact(&p, i ? "" : "warnings", s->warnings[i]);
+		sheet_line(&p.sheet, i ? "" : "warnings", s->warnings[i]);
 	page_origin(&p);
 	if (s->sum_count)
 		strbuf_addch(&p.out, '\n');

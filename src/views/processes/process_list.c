@@ -1,5 +1,5 @@
-/* Which processes, in which order; see process_list.h. */
-#include "views/process_list.h"
+/* Selects and orders processes, and what their output shares; see process_list.h. */
+#include "views/processes/process_list.h"
 
 #include <errno.h>
 #include <string.h>
@@ -90,14 +90,12 @@ static int find_string(struct numbers *n, struct store *s, int64_t job, const ch
 	sql_bytes(&q, text, strlen(text));
 	sql_add(&q, " ORDER BY id");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1)
 		numbers_add(n, stmt_get_int(st, 0) & UINT32_MAX);
 	return r;
 }
 
-static bool tags_match(const struct words *wanted, const struct value *tags)
+static bool tags_match(const struct word_list *wanted, const struct value *tags)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
 		const char *value;
@@ -111,7 +109,8 @@ static bool tags_match(const struct words *wanted, const struct value *tags)
 	return true;
 }
 
-static int find_tags(struct numbers *n, struct store *s, int64_t job, const struct words *wanted)
+static int find_tags(struct numbers *n, struct store *s, int64_t job,
+		     const struct word_list *wanted)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
 	int r;
@@ -125,8 +124,6 @@ static int find_tags(struct numbers *n, struct store *s, int64_t job, const stru
 	sql_job_range(&q, "p.id", job);
 	sql_add(&q, ") ORDER BY s.id");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1) {
 		_cleanup_value_ struct value *tags = tags_parse(stmt_get_str(st, 1), NULL);
 
@@ -179,14 +176,14 @@ static void add_conditions(struct sql *q, int64_t job, const struct proc_filter 
 	sql_add(q, " ORDER BY p.id");
 }
 
-struct metric_filter {
+struct selection {
 	struct numbers exe, host, tags;
 	struct key *keys;
 	size_t count, cap;
 	bool descending, sorted;
 };
 
-static void metric_filter_release(struct metric_filter *l)
+static void selection_release(struct selection *l)
 {
 	numbers_release(&l->exe);
 	numbers_release(&l->host);
@@ -194,7 +191,7 @@ static void metric_filter_release(struct metric_filter *l)
 	free(l->keys);
 }
 
-static int select_keys(struct metric_filter *l, struct store *s, int64_t job,
+static int select_keys(struct selection *l, struct store *s, int64_t job,
 		       const struct proc_filter *f)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
@@ -202,15 +199,13 @@ static int select_keys(struct metric_filter *l, struct store *s, int64_t job,
 
 	add_conditions(&q, job, f);
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	if (!st)
-		return -EIO;
 	l->sorted = true;
 	while ((r = stmt_step(st)) == 1) {
 		if (!numbers_have(&l->exe, st, 1) || !numbers_have(&l->host, st, 2) ||
 		    !numbers_have(&l->tags, st, 3))
 			continue;
 		int64_t v = stmt_get_optional(st, 4);
-		/* what has no value comes last in either direction */
+		/* unknown values come last in either direction */
 		int64_t key = v == UNKNOWN ? INT64_MAX : l->descending ? -v : v;
 		GROW(l->keys, l->count, l->cap);
 		l->sorted = l->sorted && (!l->count || l->keys[l->count - 1].key <= key);
@@ -227,8 +222,8 @@ void proc_list_release(struct proc_list *l)
 
 int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const struct proc_filter *f)
 {
-	_cleanup_(metric_filter_release) struct metric_filter sel = {
-		.descending = f->order && *f->order == '-'};
+	_cleanup_(selection_release) struct selection sel = {.descending =
+								     f->order && *f->order == '-'};
 
 	int r = find_string(&sel.exe, s, job, f->exe);
 	if (r >= 0)
@@ -251,16 +246,10 @@ int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const stru
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
-void counters_release(struct counters *c)
+static int counters_load(struct counters *c, struct stmt *st)
 {
-	free(c->entries);
-	strbuf_release(&c->texts);
-}
-
-int counters_load(struct counters *c, struct stmt *st)
-{
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct counters_entry *at = NULL; /* the one at hand */
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
+	struct counters_entry *at = NULL; /* the current one */
 	int r;
 
 	c->count = 0;
@@ -276,7 +265,7 @@ int counters_load(struct counters *c, struct stmt *st)
 			*at = (struct counters_entry){process, thread, c->texts.len, 0};
 			j.first[0] = true;
 		}
-		jsonw_i64(&j, stmt_get_str(st, 2), stmt_get_int(st, 3));
+		json_i64(&j, stmt_get_str(st, 2), stmt_get_int(st, 3));
 		strbuf_add(&c->texts, j.out.buf, j.out.len);
 		strbuf_reset(&j.out);
 		at->end = c->texts.len;
@@ -284,7 +273,8 @@ int counters_load(struct counters *c, struct stmt *st)
 	return r;
 }
 
-void counters_json(const struct counters *c, uint32_t process, uint32_t thread, struct jsonw *j)
+void counters_json(const struct counters *c, uint32_t process, uint32_t thread,
+		   struct json_writer *j)
 {
 	size_t low = 0, high = c->count;
 
@@ -304,4 +294,124 @@ void counters_json(const struct counters *c, uint32_t process, uint32_t thread, 
 	strbuf_cut(&j->out, j->out.len - 1);
 	strbuf_add(&j->out, c->texts.buf + e->begin, e->end - e->begin);
 	strbuf_addch(&j->out, '}');
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+void proc_output_begin(struct proc_output *o, const struct terminal_table_column *columns,
+		       size_t count, const struct terminal_table_column *csv, size_t csv_count,
+		       FILE *f)
+{
+	bool is_csv = o->form == PROC_CSV;
+
+	o->counters.texts = (struct strbuf)STRBUF_INIT;
+	if (o->form == PROC_JSON)
+		json_rows_begin(&o->json, f);
+	else
+		stream_table_begin(&o->table, is_csv ? csv : columns, is_csv ? csv_count : count,
+				   is_csv, f);
+}
+
+int proc_output_batch(struct proc_output *o)
+{
+	int r = o->events ? counters_load(&o->counters, o->events) : 0;
+
+	for (; r >= 0 && (r = stmt_step(o->rows)) == 1; o->count++)
+		o->write[o->form](o, o->rows);
+	return r;
+}
+
+int proc_output_end(struct proc_output *o, int r)
+{
+	int written = o->form == PROC_JSON ? json_rows_end(&o->json) : stream_table_end(&o->table);
+
+	stmt_finish_ptr(&o->rows);
+	stmt_finish_ptr(&o->events);
+	free(o->counters.entries);
+	strbuf_release(&o->counters.texts);
+	return r < 0 ? r : written;
+}
+
+/* The column of a metric that is not a time; 0: none. */
+static int column_of(const struct proc_output *o, enum metric_id id)
+{
+	return o->text && o->text[id] ? o->text[id] : o->column[id];
+}
+
+static int64_t end_of(const struct proc_output *o, struct stmt *st)
+{
+	return known_sum(stmt_get_optional(st, o->start), stmt_get_optional(st, o->duration));
+}
+
+void proc_output_json(struct proc_output *o, struct stmt *st)
+{
+	int64_t start = stmt_get_optional(st, o->start), end = end_of(o, st);
+	struct json_writer *j = &o->json.j;
+
+	for (size_t i = 0; i < metric_count; i++) {
+		enum metric_id id = metrics[i].id;
+		int column = column_of(o, id);
+		size_t n;
+
+		if (id == METRIC_START && start != UNKNOWN) {
+			json_time(j, "start", start);
+		} else if (id == METRIC_END && end != UNKNOWN) {
+			json_time(j, "end", end);
+		} else if (id == METRIC_TAGS && column) {
+			_cleanup_value_ struct value *tags =
+				tags_parse(stmt_get_str(st, column), NULL);
+
+			value_to_json(tags, j, "tags");
+		} else if (o->text && o->text[id]) {
+			const char *s = stmt_get_text(st, column, &n);
+
+			if (s)
+				json_text(j, metrics[i].name, s, n);
+		} else if (column) {
+			json_known(j, metrics[i].name, stmt_get_optional(st, column));
+		}
+	}
+}
+
+size_t proc_output_columns(const struct proc_output *o, struct terminal_table_column *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < metric_count; i++)
+		if (metrics[i].id == METRIC_START || metrics[i].id == METRIC_END ||
+		    column_of(o, metrics[i].id))
+			out[n++].name = metrics[i].name;
+	out[n++].name = "duration";
+	out[n++].name = "cpu_time";
+	return n;
+}
+
+void proc_output_cells(struct proc_output *o, struct stmt *st)
+{
+	for (size_t i = 0; i < metric_count; i++) {
+		int column = column_of(o, metrics[i].id);
+
+		if (metrics[i].id == METRIC_START)
+			stream_table_time(&o->table, stmt_get_optional(st, o->start));
+		else if (metrics[i].id == METRIC_END)
+			stream_table_time(&o->table, end_of(o, st));
+		else if (column)
+			proc_output_text(o, st, column);
+	}
+	stream_table_number(&o->table, stmt_get_optional(st, o->duration));
+	stream_table_number(&o->table, proc_output_cpu(o, st));
+}
+
+int64_t proc_output_cpu(const struct proc_output *o, struct stmt *st)
+{
+	return known_sum(stmt_get_optional(st, o->column[METRIC_USERTIME]),
+			 stmt_get_optional(st, o->column[METRIC_SYSTEMTIME]));
+}
+
+void proc_output_text(struct proc_output *o, struct stmt *st, int column)
+{
+	size_t n;
+	const char *s = stmt_get_text(st, column, &n);
+
+	stream_table_text(&o->table, s ? s : "", n);
 }

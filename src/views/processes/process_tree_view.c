@@ -1,14 +1,14 @@
 /* The process tree as data; see process_tree_view.h. Drawing is in tree_text.c. */
-#include "views/process_tree_view.h"
+#include "views/processes/process_tree_view.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "store/ingest/merge_streamed.h"
-#include "views/process_list.h"
+#include "views/processes/process_list.h"
 #include "views/stream_table.h"
 
-#define TEXTS_MAX ((int64_t)256 << 20) /* more are not kept in memory */
+#define TEXTS_MAX ((int64_t)256 << 20) /* bytes that are held in memory */
 
 void proctree_release(struct proctree *t)
 {
@@ -30,8 +30,6 @@ static int load_strings(struct proctree *t)
 	sql_job_range(&q, "id", t->job);
 	sql_add(&q, " ORDER BY id");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, t->store);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1) {
 		size_t number = (size_t)(stmt_get_int(st, 0) & UINT32_MAX);
 		const char *s = stmt_get_text(st, 1, &n);
@@ -73,8 +71,6 @@ const char *proctree_text(struct proctree *t, uint32_t number, size_t *ret_n)
 
 static struct tree_node node_from(struct stmt *st)
 {
-	int64_t user = stmt_get_optional(st, 6), system = stmt_get_optional(st, 7);
-
 	return (struct tree_node){
 		.last = (uint32_t)(stmt_get_int(st, 1) - 1),
 		.inclusive = stmt_get_int(st, 2),
@@ -82,7 +78,7 @@ static struct tree_node node_from(struct stmt *st)
 		.pid = (uint32_t)stmt_get_int(st, 3),
 		.start = stmt_get_optional(st, 4),
 		.duration = stmt_get_optional(st, 5),
-		.cpu = user == UNKNOWN || system == UNKNOWN ? UNKNOWN : user + system,
+		.cpu = known_sum(stmt_get_optional(st, 6), stmt_get_optional(st, 7)),
 		.rssmax = stmt_get_optional(st, 8),
 		.has_exitcode = !stmt_is_null(st, 9),
 		.exitcode = (int32_t)stmt_get_int(st, 9),
@@ -92,7 +88,7 @@ static struct tree_node node_from(struct stmt *st)
 	};
 }
 
-/* Nodes come by their keys, and each says its place. */
+/* Nodes are ordered by key; each has its place in the tree. */
 static int load_nodes(struct proctree *t)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
@@ -104,8 +100,6 @@ static int load_nodes(struct proctree *t)
 		    "p.args FROM process p JOIN tree t ON t.id = p.id WHERE ");
 	sql_job_range(&q, "p.id", t->job);
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, t->store);
-	if (!st)
-		return -EIO;
 	while ((r = stmt_step(st)) == 1) {
 		int64_t first = stmt_get_int(st, 0), last = stmt_get_int(st, 1);
 
@@ -119,16 +113,12 @@ static int load_nodes(struct proctree *t)
 
 int proctree_load(struct proctree *t, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT " STORE_RECORDED ", j.bytes FROM job j WHERE j.no = $1");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT " STORE_RECORDED ", j.bytes FROM job j WHERE j.no = $1", db_int(job));
 	int64_t bytes = 0;
-	int r = st ? 0 : -EIO;
+	int r = stmt_step(st);
 
 	*t = (struct proctree){.store = s, .job = job, .texts = STRBUF_INIT};
-	if (st) {
-		stmt_int(st, 1, job);
-		r = stmt_step(st);
-	}
 	if (r < 0)
 		return r;
 	if (r == 1) {
@@ -149,7 +139,7 @@ int proctree_load(struct proctree *t, struct store *s, int64_t job)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* Where walks are: the places behind the last nodes of those that are open. */
+/* The nodes above the current one: the last descendant of each. */
 struct open_nodes {
 	uint32_t *last;
 	size_t count, cap;
@@ -161,41 +151,35 @@ static void open_node(struct open_nodes *o, uint32_t last)
 	o->last[o->count++] = last;
 }
 
-static void json_known(struct jsonw *j, const char *key, int64_t v)
-{
-	if (v != UNKNOWN)
-		jsonw_i64(j, key, v);
-}
-
-/* An object whose end is left to the caller: it nests deeper than the writer can. */
-static void json_node(struct proctree *t, const struct tree_node *n, struct jsonw *j)
+/* The caller ends the object: trees nest deeper than the JSON writer supports. */
+static void json_node(struct proctree *t, const struct tree_node *n, struct json_writer *j)
 {
 	size_t size;
 	const char *s;
 
-	jsonw_begin_object(j, NULL);
+	json_begin_object(j, NULL);
 	if (n->has_pid)
-		jsonw_u64(j, "pid", n->pid);
+		json_u64(j, "pid", n->pid);
 	if ((s = proctree_text(t, n->exename, &size)))
-		jsonw_text(j, "exename", s, size);
+		json_text(j, "exename", s, size);
 	if ((s = proctree_text(t, n->args, &size)))
-		jsonw_text(j, "args", s, size);
+		json_text(j, "args", s, size);
 	if (n->start != UNKNOWN)
 		json_time(j, "start", n->start);
 	json_known(j, "duration", n->duration);
 	json_known(j, "cpu_time", n->cpu);
-	jsonw_i64(j, "inclusive_cpu_time", n->inclusive);
+	json_i64(j, "inclusive_cpu_time", n->inclusive);
 	json_known(j, "rssmax", n->rssmax);
 	if (n->has_exitcode)
-		jsonw_i64(j, "exitcode", n->exitcode);
-	jsonw_begin_array(j, "children");
+		json_i64(j, "exitcode", n->exitcode);
+	json_begin_array(j, "children");
 	j->depth = 0;
 	j->first[0] = true;
 }
 
 int proctree_print_json(struct proctree *t, const struct tree_view *v, FILE *f)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	struct open_nodes open = {0};
 	bool first = true; /* at its level */
 

@@ -1,19 +1,18 @@
 /*
- * The process tree of a job. All nodes are in memory in the order of a walk through the tree, 64
- * bytes each, and so are the names and arguments of jobs of usual size; walks use no recursion,
- * since a chain of processes may be as long as the job.
+ * The process tree of a job. All nodes are in memory in depth-first order, 64 bytes each; for jobs
+ * of usual size names and arguments are, too. Walks use no recursion: a chain of processes may be
+ * as long as the job.
  */
-#ifndef PL_VIEWS_PROCESS_TREE_VIEW_H
-#define PL_VIEWS_PROCESS_TREE_VIEW_H
+#pragma once
 
-#include "plot/unit_format.h"
+#include "views/output.h"
 #include "store/query.h"
 
 struct tree_node {
 	int64_t start, duration; /* us; UNKNOWN where not known */
 	int64_t cpu, inclusive;
 	int64_t rssmax; /* KiB */
-	uint32_t last;  /* place of the last node below it; its own where there is none */
+	uint32_t last;  /* index of its last descendant; its own without any */
 	uint32_t pid;
 	uint32_t exename, args; /* numbers of strings, 0: none */
 	int32_t exitcode;
@@ -25,8 +24,8 @@ struct proctree {
 	size_t count;
 	struct store *store;
 	int64_t job;
-	/* strings by number: where each begins in texts, one more at the end; NULL: too many bytes,
-	 * they are read one by one */
+	/* where each string begins in texts, and one more; NULL: too many bytes, they are read one
+	 * by one */
 	size_t *begin;
 	size_t string_count;
 	struct strbuf texts;
@@ -37,17 +36,15 @@ int proctree_load(struct proctree *t, struct store *s, int64_t job);
 /* The text of a string number; lives until the next call. */
 const char *proctree_text(struct proctree *t, uint32_t number, size_t *ret_n);
 
-/* What is drawn. */
+/* What is shown. */
 struct tree_view {
 	uint64_t depth;  /* deepest level that is shown; 0: only roots */
 	int64_t min_cpu; /* us that a process and all below it must have used */
-	bool all;        /* every process on a line of its own */
-	bool wide;       /* lines as long as they are */
+	bool all;        /* do not merge similar processes into one line */
+	bool wide;       /* do not cut lines */
 };
 #define TREE_DEPTH_ALL UINT64_MAX
 
 int proctree_print(struct proctree *t, const struct tree_view *v, FILE *f);
 int proctree_print_json(struct proctree *t, const struct tree_view *v, FILE *f);
 int proctree_print_csv(struct proctree *t, const struct tree_view *v, FILE *f);
-
-#endif

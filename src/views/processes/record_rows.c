@@ -1,29 +1,29 @@
-/* Rows of a job to a sink; see record_rows.h. */
-#include "views/record_rows.h"
+/* Rows of a job to a row writer; see record_rows.h. */
+#include "views/processes/record_rows.h"
 
 #include <errno.h>
 
+#include "views/output.h"
+
 struct writer {
 	struct accounting *b;
-	const struct row_writer *sink;
+	const struct row_writer *out;
 	void *state;
 	struct row row, thread;
 };
 
 static int write_image(struct writer *w, const struct image *img)
 {
-	static const char *const ended[] = {"exit", "signal", "exec", "running", "unknown"};
-	static const char *const source[] = {"preload", "reaped", "taskstats", "cn_proc"};
 	struct row_writer_row r = {
 		.row = &w->row,
-		.ended = ended[image_ended(w->b, img)],
-		.source = source[image_source(w->b, img)],
+		.ended = ended_words[image_ended(w->b, img)],
+		.source = source_words[image_source(w->b, img)],
 		.forked = img->copy,
 		.silenced = img->silent,
 	};
 
 	int e = image_row(w->b, img, &w->row);
-	return e < 0 ? e : w->sink->write(w->state, &r);
+	return e < 0 ? e : w->out->write(w->state, &r);
 }
 
 static int write_threads(struct writer *w, uint32_t image)
@@ -35,20 +35,20 @@ static int write_threads(struct writer *w, uint32_t image)
 	for (size_t i = accounting_first_thread(b, image);
 	     e == 0 && i < b->thread_count && b->threads[i].image == image; i++) {
 		e = thread_row(w->b, &b->threads[i], &w->thread);
-		/* counters have their names from the process */
+		/* the names of counters are those of the process */
 		if (e == 0 && row_has(&w->row, METRIC_EVENTS))
 			row_set_text(&w->thread, METRIC_EVENTS, w->row.text[METRIC_EVENTS].buf,
 				     w->row.text[METRIC_EVENTS].len);
 		if (e == 0)
-			e = w->sink->write(w->state, &r);
+			e = w->out->write(w->state, &r);
 	}
 	return e;
 }
 
-int rows_write(struct accounting *b, const struct row_writer *sink, bool threads, FILE *f)
+int rows_write(struct accounting *b, const struct row_writer *out, bool threads, FILE *f)
 {
 	_cleanup_free_ uint32_t *order = accounting_order(b);
-	struct writer w = {.b = b, .sink = sink, .state = sink->open(f, threads)};
+	struct writer w = {.b = b, .out = out, .state = out->open(f, threads)};
 	int e = 0;
 
 	row_init(&w.row);
@@ -59,7 +59,7 @@ int rows_write(struct accounting *b, const struct row_writer *sink, bool threads
 		if (e == 0 && threads)
 			e = write_threads(&w, order[i]);
 	}
-	int closed = sink->close(w.state);
+	int closed = out->close(w.state);
 	row_release(&w.row);
 	row_release(&w.thread);
 	if (e == 0)

@@ -1,6 +1,5 @@
 /* All images of a job, and their threads, handed to a sink in the order of their start. */
-#ifndef PL_VIEWS_RECORD_ROWS_H
-#define PL_VIEWS_RECORD_ROWS_H
+#pragma once
 
 #include "records/accounting.h"
 #include "views/rows/row_writer.h"
@@ -8,5 +7,3 @@
 /* threads: those of each image too; the books must have been loaded with keep_threads. 0 or a
  * negative errno. */
 int rows_write(struct accounting *b, const struct row_writer *sink, bool threads, FILE *f);
-
-#endif

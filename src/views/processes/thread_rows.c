@@ -1,13 +1,13 @@
 /*
- * Threads of a job, in batches of neighbouring processes; see process_list.h. A process that had
- * one thread has no rows of threads in the store: it is that thread.
+ * Threads of a job, in batches of consecutive processes; see process_list.h. The store has no
+ * thread rows for a process with one thread: the process is that thread.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "store/ingest/ingest.h"
 #include "store/ingest/merge_streamed.h"
-#include "views/process_list.h"
+#include "views/processes/process_list.h"
 #include "views/stream_table.h"
 
 #define BATCH 1024
@@ -15,96 +15,43 @@
 /* Columns of the statement; the metrics follow. */
 enum { COL_PROCESS, COL_PID, COL_N, COL_START, COL_DURATION, COL_SINGLE, COL_EXENAME, COL_METRICS };
 
-struct writing {
-	struct store *store;
-	int64_t job;
-	enum proc_form form;
-	struct stmt *rows, *events;
-	struct counters counters;
-	struct json_rows json;
-	struct stream_table grid;
-	int column[METRIC_ID_END]; /* 0: not there */
-	size_t count;              /* rows written */
-};
-
-static int64_t sum_of(int64_t a, int64_t b)
+static void write_json(struct proc_output *w, struct stmt *st)
 {
-	return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : a + b;
-}
-
-static int64_t cpu_time(const struct writing *w, struct stmt *st)
-{
-	return sum_of(stmt_get_optional(st, w->column[METRIC_USERTIME]),
-		      stmt_get_optional(st, w->column[METRIC_SYSTEMTIME]));
-}
-
-static void write_json(struct writing *w, struct stmt *st)
-{
-	struct jsonw *j = &w->json.j;
-	int64_t process = stmt_get_int(st, COL_PROCESS), start = stmt_get_optional(st, COL_START);
-	int64_t duration = stmt_get_optional(st, COL_DURATION), cpu = cpu_time(w, st);
+	struct json_writer *j = &w->json.j;
+	int64_t process = stmt_get_int(st, COL_PROCESS);
 	size_t n;
 	const char *exe = stmt_get_text(st, COL_EXENAME, &n);
 
-	jsonw_begin_object(j, NULL);
-	jsonw_i64(j, "process", process);
-	if (!stmt_is_null(st, COL_PID))
-		jsonw_i64(j, "pid", stmt_get_int(st, COL_PID));
-	jsonw_i64(j, "n", stmt_get_int(st, COL_N));
+	json_begin_object(j, NULL);
+	json_i64(j, "process", process);
+	json_known(j, "pid", stmt_get_optional(st, COL_PID));
+	json_i64(j, "n", stmt_get_int(st, COL_N));
 	if (exe)
-		jsonw_text(j, "exename", exe, n);
-	for (size_t i = 0; i < metric_count; i++) {
-		enum metric_id id = metrics[i].id;
-
-		if (id == METRIC_START && start != UNKNOWN)
-			json_time(j, "start", start);
-		else if (id == METRIC_END && sum_of(start, duration) != UNKNOWN)
-			json_time(j, "end", sum_of(start, duration));
-		else if (w->column[id])
-			json_metric(j, id, st, w->column[id]);
-	}
-	if (duration != UNKNOWN)
-		jsonw_i64(j, "duration", duration);
-	if (cpu != UNKNOWN)
-		jsonw_i64(j, "cpu_time", cpu);
+		json_text(j, "exename", exe, n);
+	proc_output_json(w, st);
+	json_known(j, "duration", stmt_get_optional(st, COL_DURATION));
+	json_known(j, "cpu_time", proc_output_cpu(w, st));
 	counters_json(&w->counters, (uint32_t)(process & UINT32_MAX),
 		      stmt_get_int(st, COL_SINGLE) ? 0 : (uint32_t)stmt_get_int(st, COL_N), j);
-	jsonw_end_object(j);
+	json_end_object(j);
 	json_rows_next(&w->json);
 }
 
-static void write_csv(struct writing *w, struct stmt *st)
+static void write_csv(struct proc_output *w, struct stmt *st)
 {
-	struct stream_table *g = &w->grid;
-	int64_t start = stmt_get_optional(st, COL_START);
-	int64_t duration = stmt_get_optional(st, COL_DURATION);
-	size_t n;
-	const char *exe = stmt_get_text(st, COL_EXENAME, &n);
+	struct stream_table *g = &w->table;
 
 	stream_table_number(g, stmt_get_int(st, COL_PROCESS));
 	stream_table_number(g, stmt_get_optional(st, COL_PID));
 	stream_table_number(g, stmt_get_int(st, COL_N));
-	stream_table_text(g, exe ? exe : "", n);
-	for (size_t i = 0; i < metric_count; i++) {
-		enum metric_id id = metrics[i].id;
-
-		if (id == METRIC_START)
-			stream_table_time(g, start);
-		else if (id == METRIC_END)
-			stream_table_time(g, sum_of(start, duration));
-		else if (w->column[id])
-			stream_table_number(g, stmt_get_optional(st, w->column[id]));
-	}
-	stream_table_number(g, duration);
-	stream_table_number(g, cpu_time(w, st));
+	proc_output_text(w, st, COL_EXENAME);
+	proc_output_cells(w, st);
 	stream_table_row(g, 0);
 }
 
-static void write_table(struct writing *w, struct stmt *st)
+static void write_table(struct proc_output *w, struct stmt *st)
 {
-	struct stream_table *g = &w->grid;
-	size_t n;
-	const char *exe = stmt_get_text(st, COL_EXENAME, &n);
+	struct stream_table *g = &w->table;
 
 	stream_table_number(g, stmt_get_optional(st, COL_PID));
 	stream_table_number(g, stmt_get_optional(st, w->column[METRIC_TID]));
@@ -114,7 +61,7 @@ static void write_table(struct writing *w, struct stmt *st)
 	stream_table_us(g, stmt_get_optional(st, w->column[METRIC_SYSTEMTIME]));
 	stream_table_count(g, stmt_get_optional(st, w->column[METRIC_VOL_CTXSW]));
 	stream_table_count(g, stmt_get_optional(st, w->column[METRIC_INVOL_CTXSW]));
-	stream_table_text(g, exe ? exe : "", n);
+	proc_output_text(w, st, COL_EXENAME);
 	stream_table_row(g, 0);
 }
 
@@ -124,7 +71,7 @@ static void add_column(struct strbuf *sql, const char *thread, const char *proce
 	strbuf_addf(sql, ", CASE WHEN t.n IS NULL THEN p.%s ELSE t.%s END", process, thread);
 }
 
-static int prepare(struct writing *w, int64_t pid)
+static int prepare(struct proc_output *w, int64_t pid)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
@@ -156,63 +103,31 @@ static int prepare(struct writing *w, int64_t pid)
 	return w->rows && (w->events || w->form != PROC_JSON) ? 0 : -EIO;
 }
 
-static void bind_range(const struct writing *w, struct stmt *st, uint32_t first, uint32_t last)
+static void bind_range(const struct proc_output *w, struct stmt *st, uint32_t first, uint32_t last)
 {
 	stmt_int(st, 1, store_key(w->job, 0));
 	stmt_int(st, 2, store_key(w->job, first));
 	stmt_int(st, 3, store_key(w->job, last));
 }
 
-static int write_batch(struct writing *w, int64_t pid, uint32_t first, uint32_t last)
+static int write_batch(struct proc_output *w, int64_t pid, uint32_t first, uint32_t last)
 {
-	int r = 0;
-
-	if (w->events) {
+	if (w->events)
 		bind_range(w, w->events, first, last);
-		r = counters_load(&w->counters, w->events);
-	}
 	bind_range(w, w->rows, first, last);
 	if (pid >= 0)
 		stmt_int(w->rows, 4, pid);
-	while (r >= 0 && (r = stmt_step(w->rows)) == 1) {
-		w->count++;
-		if (w->form == PROC_JSON)
-			write_json(w, w->rows);
-		else if (w->form == PROC_CSV)
-			write_csv(w, w->rows);
-		else
-			write_table(w, w->rows);
-	}
-	return r;
+	return proc_output_batch(w);
 }
 
-static size_t csv_columns(const struct writing *w, struct terminal_table_column *out)
+static size_t csv_columns(const struct proc_output *w, struct terminal_table_column *out)
 {
 	static const char *const front[] = {"process", "pid", "n", "exename"};
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(front); i++)
 		out[n++].name = front[i];
-	for (size_t i = 0; i < metric_count; i++)
-		if (metrics[i].id == METRIC_START || metrics[i].id == METRIC_END ||
-		    w->column[metrics[i].id])
-			out[n++].name = metrics[i].name;
-	out[n++].name = "duration";
-	out[n++].name = "cpu_time";
-	return n;
-}
-
-static int process_count(struct store *s, int64_t job, int64_t *ret)
-{
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	int r = stmt_step(st);
-	*ret = r == 1 ? stmt_get_int(st, 0) : 0;
-	return r < 0 ? r : 0;
+	return n + proc_output_columns(w, out + n);
 }
 
 int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
@@ -224,25 +139,24 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 		{"WAITS", COLUMN_RIGHT},    {"PREEMPTIONS", COLUMN_RIGHT}, {"PROGRAM", COLUMN_CUT},
 	};
 	struct terminal_table_column csv[METRIC_ID_END + 8] = {{NULL, 0}};
-	struct writing w = {
-		.store = s, .job = job, .form = form, .counters = {.texts = STRBUF_INIT}};
+	struct proc_output w = {.store = s,
+				.job = job,
+				.form = form,
+				.start = COL_START,
+				.duration = COL_DURATION,
+				.write = {[PROC_JSON] = write_json,
+					  [PROC_CSV] = write_csv,
+					  [PROC_TABLE] = write_table}};
 	int64_t count = 0;
-	int r = prepare(&w, pid), written;
+	int r = prepare(&w, pid);
 
 	if (r >= 0)
-		r = process_count(s, job, &count);
-	if (form == PROC_JSON)
-		json_rows_begin(&w.json, f);
-	else if (form == PROC_CSV)
-		stream_table_begin(&w.grid, csv, csv_columns(&w, csv), true, f);
-	else
-		stream_table_begin(&w.grid, columns, ARRAY_SIZE(columns), false, f);
+		r = store_number_of(s, "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1",
+				    &count, db_int(job));
+	r = r == -ENODATA ? 0 : r;
+	proc_output_begin(&w, columns, ARRAY_SIZE(columns), csv, csv_columns(&w, csv), f);
 	for (int64_t at = 1; at <= count && r >= 0; at += BATCH)
 		r = write_batch(&w, pid, (uint32_t)at, (uint32_t)at + BATCH - 1);
-	written = form == PROC_JSON ? json_rows_end(&w.json) : stream_table_end(&w.grid);
-	stmt_finish_ptr(&w.rows);
-	stmt_finish_ptr(&w.events);
-	counters_release(&w.counters);
 	*ret_rows = w.count;
-	return r < 0 ? r : written;
+	return proc_output_end(&w, r);
 }

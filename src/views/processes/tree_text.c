@@ -1,14 +1,14 @@
 /*
- * The process tree drawn in a terminal. Siblings that follow each other, have the same name and
- * nothing to show below them become one line with their sums. See process_tree_view.h.
+ * The process tree as text. Consecutive siblings with the same name and nothing shown below them
+ * become one line with their sums. See process_tree_view.h.
  */
 #include <string.h>
 
 #include "core/log.h"
 #include "core/text/text.h"
-#include "views/process_tree_view.h"
+#include "views/processes/process_tree_view.h"
 
-#define LEVELS_DRAWN 32 /* deeper ones are numbered: a line has an end */
+#define LEVELS_DRAWN 32 /* deeper levels are shown as a number */
 
 /* Signs for "has a sibling below", "last one", "passes by". */
 struct signs {
@@ -37,7 +37,7 @@ struct drawing {
 /* One line: a process or several. */
 struct group {
 	size_t first, count;
-	uint32_t next; /* place behind them */
+	uint32_t next; /* index behind them */
 	int64_t cpu, rss;
 	int64_t begin, end; /* of the first and the last of them; begin UNKNOWN: not known */
 	uint32_t hidden;    /* below them */
@@ -51,7 +51,7 @@ static bool shown(const struct drawing *d, size_t i, size_t depth)
 	return depth <= d->v->depth && d->t->nodes[i].inclusive >= d->v->min_cpu;
 }
 
-/* The next place in the range that is shown; children of a level are siblings of each other. */
+/* The next sibling up to last that is shown. */
 static size_t next_shown(const struct drawing *d, size_t i, size_t last, size_t depth)
 {
 	while (i <= last && !shown(d, i, depth))
@@ -59,7 +59,7 @@ static size_t next_shown(const struct drawing *d, size_t i, size_t last, size_t 
 	return i;
 }
 
-/* Has it anything below it that is shown? All below a hidden one is hidden. */
+/* Is anything shown below it? Descendants of a hidden process are hidden. */
 static bool has_shown_child(const struct drawing *d, size_t i, size_t depth)
 {
 	size_t last = d->t->nodes[i].last;
@@ -113,7 +113,7 @@ static void take(struct drawing *d, struct group *g, size_t i)
 	g->failed = g->failed || n->has_signal || (n->has_exitcode && n->exitcode);
 }
 
-/* The process at a place and those behind it that look the same. */
+/* The process at i and similar siblings behind it. */
 static struct group collect(struct drawing *d, size_t i, size_t last)
 {
 	const struct tree_node *nodes = d->t->nodes;
@@ -135,7 +135,7 @@ static struct group collect(struct drawing *d, size_t i, size_t last)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* A cell of numbers, which are as wide as they are long. */
+/* A right-aligned cell of ASCII. */
 static void add_right(struct drawing *d, void (*add)(struct strbuf *, int64_t, bool), int64_t v,
 		      size_t width)
 {
@@ -164,7 +164,7 @@ static void add_branches(struct drawing *d, bool more)
 	strbuf_addstr(&d->line, more ? d->signs->branch : d->signs->corner);
 }
 
-/* Of a text that will be cut only what may be seen is looked at. */
+/* Of a text that will be cut only the visible part is examined. */
 static void add_text(struct drawing *d, const char *s, size_t n)
 {
 	size_t most = d->width;

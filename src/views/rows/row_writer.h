@@ -1,10 +1,9 @@
 /*
- * A sink is one constant in one file, named in row_writers.def: a form in which rows leave the
- * program. It gets processes in the order of their start, each followed by its threads where those
- * were asked for.
+ * Formats of `plimsoll records`. A row writer is one constant, named in row_writers.def. It gets
+ * processes in order of their start, each followed by its threads if threads were requested. What
+ * formats have in common with those of `plimsoll export` is in core/text: quotes, escapes, numbers.
  */
-#ifndef PL_VIEWS_ROWS_ROW_WRITER_H
-#define PL_VIEWS_ROWS_ROW_WRITER_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,31 +11,29 @@
 
 struct row_writer_row {
 	const struct row *row;
-	bool thread;           /* of the process before it */
+	bool thread;           /* of the process before */
 	const char *ended;     /* exit, signal, exec, running or unknown; "" for a thread */
 	const char *source;    /* preload, reaped, taskstats or cn_proc; "" for a thread */
-	bool forked, silenced; /* a copy that executed nothing; closed the door on us */
+	bool forked, silenced; /* a fork without exec; it switched recording off */
 };
 
 struct row_writer {
 	const char *name;
 	const char *help; /* one phrase, no full stop */
-	/* Begins: returns the sink's own state. threads: some rows will be threads. */
+	/* Returns the writer's state. threads: some rows will be threads. */
 	void *(*open)(FILE *f, bool threads);
-	/* 0 or a negative errno. The row is the caller's again afterwards. */
+	/* 0 or a negative errno. The row stays the caller's. */
 	int (*write)(void *state, const struct row_writer_row *r);
 	/* Writes what is left and frees the state; 0 or a negative errno. Accepts NULL. */
 	int (*close)(void *state);
 };
 
-/* Every sink, sorted by name; ends with NULL. */
+/* All row writers, sorted by name; ends with NULL. */
 extern const struct row_writer *const row_writers[];
 const struct row_writer *row_writer_find(const char *name);
 
-/* Metrics that mean something to a reader; the rest keeps the record files' own books. */
+/* Is it of interest to users? Other metrics are for reading record files only. */
 bool row_writer_shows(const struct metric *m);
 
-/* Most events that one process counts. */
+/* Most hardware events that one process counts. */
 #define ROW_WRITER_EVENTS_MAX 16
-
-#endif

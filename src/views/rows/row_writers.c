@@ -1,4 +1,4 @@
-/* The list of sinks, and what they have in common. */
+/* The list of row writers, and what they have in common. */
 #include <string.h>
 
 #include "views/rows/row_writer.h"

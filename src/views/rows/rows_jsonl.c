@@ -1,4 +1,4 @@
-/* One JSON object a line for each process, its threads inside it as "thread_rows". */
+/* JSON lines: one object per process, with its threads inside as "thread_rows". */
 #include <errno.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@
 
 struct state {
 	FILE *f;
-	struct jsonw j;
+	struct json_writer j;
 	bool threads; /* objects have an array of them */
 	bool open;    /* an object has begun */
 };
 
-static void put_metrics(struct jsonw *j, const struct row *row)
+static void put_metrics(struct json_writer *j, const struct row *row)
 {
 	for (size_t i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
@@ -21,58 +21,58 @@ static void put_metrics(struct jsonw *j, const struct row *row)
 		if (!row_writer_shows(m) || !row_has(row, m->id))
 			continue;
 		if (m->type == TYPE_TEXT)
-			jsonw_text(j, m->name, row->text[m->id].buf, row->text[m->id].len);
+			json_text(j, m->name, row->text[m->id].buf, row->text[m->id].len);
 		else
-			jsonw_u64(j, m->name, row->v[m->id]);
+			json_u64(j, m->name, row->v[m->id]);
 	}
 }
 
 /* argv as an array; "argv_b64" has the exact bytes where one is not UTF-8. */
-static void put_argv(struct jsonw *j, const struct strbuf *argv)
+static void put_argv(struct json_writer *j, const struct strbuf *argv)
 {
 	const char *end = argv->buf + argv->len;
 
-	jsonw_begin_array(j, "argv");
+	json_begin_array(j, "argv");
 	for (const char *p = argv->buf; p < end; p += strlen(p) + 1)
-		jsonw_text(j, NULL, p, strlen(p));
-	jsonw_end_array(j);
+		json_text(j, NULL, p, strlen(p));
+	json_end_array(j);
 	if (utf8_valid(argv->buf, argv->len))
 		return;
-	jsonw_begin_array(j, "argv_b64");
+	json_begin_array(j, "argv_b64");
 	for (const char *p = argv->buf; p < end; p += strlen(p) + 1) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 		text_add_base64(&text, p, strlen(p));
-		jsonw_text(j, NULL, text.buf, text.len);
+		json_text(j, NULL, text.buf, text.len);
 	}
-	jsonw_end_array(j);
+	json_end_array(j);
 }
 
-static void put_counters(struct jsonw *j, const struct row *row)
+static void put_counters(struct json_writer *j, const struct row *row)
 {
 	struct counter c[ROW_WRITER_EVENTS_MAX];
 	size_t n = row_counters(row, c, ROW_WRITER_EVENTS_MAX);
 
 	if (!n)
 		return;
-	jsonw_begin_object(j, "counters");
+	json_begin_object(j, "counters");
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *name = xstrndup(c[i].name, c[i].name_size);
 
-		jsonw_begin_object(j, name);
+		json_begin_object(j, name);
 		if (c[i].present) {
-			jsonw_u64(j, "value", c[i].value);
+			json_u64(j, "value", c[i].value);
 			if (c[i].scaled)
-				jsonw_f64(j, "counted_share", (double)c[i].permille / 1000);
+				json_f64(j, "counted_share", (double)c[i].permille / 1000);
 			if (c[i].user_only)
-				jsonw_bool(j, "user_mode_only", true);
+				json_bool(j, "user_mode_only", true);
 		} else {
-			jsonw_null(j, "value");
-			jsonw_str(j, "reason", counter_reason(&c[i]));
+			json_none(j, "value");
+			json_str(j, "reason", counter_reason(&c[i]));
 		}
-		jsonw_end_object(j);
+		json_end_object(j);
 	}
-	jsonw_end_object(j);
+	json_end_object(j);
 }
 
 static int end_object(struct state *s)
@@ -80,10 +80,10 @@ static int end_object(struct state *s)
 	if (!s->open)
 		return 0;
 	if (s->threads)
-		jsonw_end_array(&s->j);
-	jsonw_end_object(&s->j);
+		json_end_array(&s->j);
+	json_end_object(&s->j);
 	s->open = false;
-	return jsonw_write(&s->j, s->f);
+	return json_write(&s->j, s->f);
 }
 
 static void *open_jsonl(FILE *f, bool threads)
@@ -92,16 +92,16 @@ static void *open_jsonl(FILE *f, bool threads)
 
 	s->f = f;
 	s->threads = threads;
-	s->j = (struct jsonw)JSONW_INIT;
+	s->j = (struct json_writer)JSON_WRITER_INIT;
 	return s;
 }
 
 static int write_thread(struct state *s, const struct row_writer_row *r)
 {
-	jsonw_begin_object(&s->j, NULL);
+	json_begin_object(&s->j, NULL);
 	put_metrics(&s->j, r->row);
 	put_counters(&s->j, r->row);
-	jsonw_end_object(&s->j);
+	json_end_object(&s->j);
 	return 0;
 }
 
@@ -114,19 +114,19 @@ static int write_jsonl(void *state, const struct row_writer_row *r)
 	int e = end_object(s);
 	if (e < 0)
 		return e;
-	jsonw_begin_object(&s->j, NULL);
+	json_begin_object(&s->j, NULL);
 	put_metrics(&s->j, r->row);
 	if (row_has(r->row, METRIC_ARGV))
 		put_argv(&s->j, &r->row->text[METRIC_ARGV]);
-	jsonw_str(&s->j, "ended", r->ended);
-	jsonw_str(&s->j, "source", r->source);
+	json_str(&s->j, "ended", r->ended);
+	json_str(&s->j, "source", r->source);
 	if (r->forked)
-		jsonw_bool(&s->j, "forked", true);
+		json_bool(&s->j, "forked", true);
 	if (r->silenced)
-		jsonw_bool(&s->j, "silenced", true);
+		json_bool(&s->j, "silenced", true);
 	put_counters(&s->j, r->row);
 	if (s->threads)
-		jsonw_begin_array(&s->j, "thread_rows");
+		json_begin_array(&s->j, "thread_rows");
 	s->open = true;
 	return 0;
 }
@@ -138,14 +138,14 @@ static int close_jsonl(void *state)
 	if (!s)
 		return 0;
 	int e = end_object(s);
-	jsonw_release(&s->j);
+	json_release(&s->j);
 	free(s);
 	return e;
 }
 
 const struct row_writer row_writer_jsonl = {
 	.name = "jsonl",
-	.help = "one JSON object a line",
+	.help = "one JSON object per line",
 	.open = open_jsonl,
 	.write = write_jsonl,
 	.close = close_jsonl,

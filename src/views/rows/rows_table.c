@@ -1,4 +1,4 @@
-/* A table for people: the few columns that fit a terminal, in units that people use. */
+/* A table for people: the columns that fit a terminal, in readable units. */
 #include <string.h>
 
 #include "core/text/terminal_table.h"

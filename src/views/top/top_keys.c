@@ -1,5 +1,5 @@
-/* Keys of `plimsoll top`: what they do with the view; see top_screen.h. */
-#include "cmd/record/top_screen.h"
+/* Handles the keys of `plimsoll top`; see top_screen.h. */
+#include "views/top/top_screen.h"
 
 void top_move(struct top_look *l, const struct topview *v, size_t page, int64_t by)
 {
@@ -53,7 +53,7 @@ bool top_handle(struct top_look *l, const struct topview *v, size_t page, int ke
 	case TOP_KEY_END:
 		top_move(l, v, page, (int64_t)topview_count(v));
 		break;
-	default: /* the size may have changed, or it is no key of ours */
+	default: /* a new size, or a key without meaning */
 		break;
 	}
 	return true;

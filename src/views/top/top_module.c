@@ -1,20 +1,20 @@
-/* Module "top": the terminal by ncurses. */
+/* Module "top": drives the terminal with ncurses. */
 #include <curses.h>
 #include <errno.h>
 #include <string.h>
 #include <term.h>
 
-/* words that term.h takes for capabilities of a terminal */
+/* term.h defines these words as terminal capabilities */
 #undef lines
 #undef columns
 
-#include "cmd/record/top_screen.h"
 #include "core/module.h"
+#include "views/top/top_screen.h"
 
 static SCREEN *screen;
 static bool colored;
 
-/* Is it a terminal that can be told where to write? initscr() would end the program where not. */
+/* Can the cursor be positioned? Otherwise initscr() would exit. */
 static bool is_usable(const char *term)
 {
 	int error;
@@ -34,7 +34,7 @@ static int open_screen(bool color, struct strbuf *why)
 
 	screen = is_usable(term) ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen) {
-		strbuf_addf(why, "a terminal of type '%s' cannot be drawn on",
+		strbuf_addf(why, "cannot draw on a terminal of type '%s'",
 			    term && *term ? term : "unknown");
 		return -ENOTTY;
 	}
@@ -93,7 +93,7 @@ static void draw(const struct top_frame *f)
 	for (size_t i = 0; i < f->count; i++) {
 		attrset((int)attributes(f->lines[i].style));
 		mvaddstr((int)i, 0, f->lines[i].text);
-		/* a heading is a bar from side to side */
+		/* extend the heading to the full width */
 		if (f->lines[i].style == TOP_HEAD)
 			for (int x = getcurx(stdscr); getcury(stdscr) == (int)i && x < COLS; x++)
 				addch(' ');
@@ -104,37 +104,24 @@ static void draw(const struct top_frame *f)
 
 static int key(int timeout_ms)
 {
+	static const struct {
+		int theirs, ours;
+	} keys[] = {
+		{KEY_UP, TOP_KEY_UP},         {KEY_DOWN, TOP_KEY_DOWN},
+		{KEY_PPAGE, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+		{KEY_HOME, TOP_KEY_HOME},     {KEY_END, TOP_KEY_END},
+		{KEY_RESIZE, TOP_KEY_RESIZE},
+	};
+
 	timeout(timeout_ms);
 	int c = getch();
-
-	switch (c) {
-	case ERR:
-		return TOP_KEY_NONE;
-	case KEY_UP:
-		return TOP_KEY_UP;
-	case KEY_DOWN:
-		return TOP_KEY_DOWN;
-	case KEY_PPAGE:
-		return TOP_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return TOP_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return TOP_KEY_HOME;
-	case KEY_END:
-		return TOP_KEY_END;
-	case KEY_RESIZE:
-		return TOP_KEY_RESIZE;
-	default:
-		return c > 0 && c < 0x80 ? c : TOP_KEY_NONE;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (keys[i].theirs == c)
+			return keys[i].ours;
+	return c > 0 && c < 0x80 ? c : TOP_KEY_NONE;
 }
 
 static const struct top_screen functions = {
 	.open = open_screen, .close = close_screen, .size = size, .draw = draw, .key = key};
 
-__attribute__((visibility("default"))) const struct module plimsoll_module = {
-	.build = PL_BUILD_ID,
-	.name = "top",
-	.library = "ncurses " NCURSES_VERSION,
-	.functions = &functions,
-};
+PL_MODULE("top", "ncurses " NCURSES_VERSION, &functions);

@@ -1,10 +1,9 @@
-/* The terminal of `plimsoll top`: functions of the module of that name, which brings ncurses. */
-#ifndef PL_CMD_RECORD_TOP_SCREEN_H
-#define PL_CMD_RECORD_TOP_SCREEN_H
+/* The terminal of `plimsoll top`: the interface of module "top", which links ncurses. */
+#pragma once
 
 #include "views/top/top_view.h"
 
-/* Keys that are no characters. */
+/* Keys that are not characters. */
 enum top_key {
 	TOP_KEY_NONE = 0,
 	TOP_KEY_UP = 0x100,
@@ -17,19 +16,17 @@ enum top_key {
 };
 
 struct top_screen {
-	/* Takes the terminal over; a negative errno with the reason in *why when it cannot. */
+	/* Takes over the terminal; 0 or a negative errno with the reason in *why. */
 	int (*open)(bool color, struct strbuf *why);
-	/* Gives it back as it was. */
+	/* Restores it. */
 	void (*close)(void);
 	void (*size)(size_t *rows, size_t *columns);
 	void (*draw)(const struct top_frame *f);
-	/* Waits for a key, or until the time is over or a signal came. */
+	/* Waits for a key, a signal or the timeout. */
 	int (*key)(int timeout_ms);
 };
 
-/* Moves in the table of a view, of which so many rows are on the screen. */
+/* Scrolls the table of a view, of which `page` rows are visible. */
 void top_move(struct top_look *l, const struct topview *v, size_t page, int64_t by);
-/* What a key does; false to quit. */
+/* Handles a key; false to quit. */
 bool top_handle(struct top_look *l, const struct topview *v, size_t page, int key);
-
-#endif

@@ -1,6 +1,6 @@
 /*
- * The live view's model; see top_view.h. A process is known by its number and the time it started,
- * which is how its rows are named, so that one that takes over a number begins with no past.
+ * The model of the live view; see top_view.h. A process is identified by its pid and start time, so
+ * that one with a reused pid begins without a history.
  */
 #include "views/top/top_view.h"
 
@@ -50,7 +50,7 @@ const struct top_source top_sources[] = {
 	      .second = true),
 };
 const size_t top_source_count = ARRAY_SIZE(top_sources);
-_Static_assert(ARRAY_SIZE(top_sources) <= TOP_CURVES_MAX, "a curve has no place");
+_Static_assert(ARRAY_SIZE(top_sources) <= TOP_CURVES_MAX, "TOP_CURVES_MAX is too small");
 
 struct topview *topview_new(void)
 {
@@ -96,8 +96,7 @@ size_t topview_count(const struct topview *v)
 	return v->count;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static int by_identity(const void *a, const void *b)
 {
@@ -167,8 +166,7 @@ void topview_watch(struct topview *v, const struct job_processes *w)
 	}
 }
 
-/* ---- readings ---------------------------------------------------------------------------------
- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
 /* Value of a row by the name of the metric, in its unit; NAN when it is not there. */
 static double value_of(const struct sample_set *set, size_t row, const char *metric)
@@ -193,7 +191,8 @@ static void take_command(struct top_process *p, const struct entity *e)
 	const char *text;
 	size_t n;
 
-	if ((!entity_fact(e, "cmdline", &text, &n) || !n) && !entity_fact(e, "comm", &text, &n))
+	if ((!entity_metadata(e, "cmdline", &text, &n) || !n) &&
+	    !entity_metadata(e, "comm", &text, &n))
 		return;
 	text_add_printable(&clean, text, n);
 	free(p->command);
@@ -228,9 +227,9 @@ static void take_process(struct topview *v, const struct sample_set *set, size_t
 	p->last_read = in;
 	p->last_write = out;
 	p->last_ns = set->time_ns;
-	if (p->rank < 0 && entity_fact(e, "rank", &text, &n))
+	if (p->rank < 0 && entity_metadata(e, "rank", &text, &n))
 		p->rank = (int)strtol(text, NULL, 10);
-	if (entity_fact(e, "state", &text, &n) && n)
+	if (entity_metadata(e, "state", &text, &n) && n)
 		p->state = *text;
 	take_command(p, e);
 }
@@ -361,8 +360,7 @@ void topview_end(struct topview *v)
 		v->elapsed_s = (double)v->time_ns / 1e9 - (double)oldest / TICKS_PER_S;
 }
 
-/* ---- order ------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static double known(double value)
 {

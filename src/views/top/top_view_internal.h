@@ -1,7 +1,6 @@
 /* What a view of top_view.h knows; shared by the file that takes readings and the one that shows.
  */
-#ifndef PL_VIEWS_TOP_TOP_VIEW_INTERNAL_H
-#define PL_VIEWS_TOP_TOP_VIEW_INTERNAL_H
+#pragma once
 
 #include "views/top/top_view.h"
 
@@ -70,5 +69,3 @@ struct topview {
 double top_curve_now(const struct top_curve *c);
 /* Sorts the processes as chosen. */
 void topview_sort(struct topview *v, enum top_sort sort);
-
-#endif

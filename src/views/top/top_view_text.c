@@ -1,13 +1,13 @@
 /*
- * The live view as lines and as JSON; see top_view.h. A curve puts so many readings into a column
- * that all of its past fits, by twos, at places that do not move as new readings come: it becomes
- * coarser from time to time, but does not flicker.
+ * The live view as lines and as JSON; see top_view.h. A sparkline puts a power of two of samples
+ * into a column, so that all of them fit. Columns do not move when samples are added: the line
+ * becomes coarser from time to time, but does not flicker.
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/text/text.h"
-#include "plot/unit_format.h"
+#include "views/output.h"
 #include "views/top/top_view_internal.h"
 
 #define LABEL_WIDTH 8
@@ -45,8 +45,7 @@ static void pad_to(struct strbuf *out, size_t from, size_t width)
 		strbuf_addch(out, ' ');
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void add_value(struct strbuf *out, enum top_form form, double value)
 {
@@ -84,8 +83,7 @@ static void add_count_cell(struct strbuf *out, size_t width, double value)
 		strbuf_addf(out, "%*.0f ", (int)width, value);
 }
 
-/* ---- curves ------------------------------------------------------------------------------------
- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 /* Mean of the readings from the first to before the last; NAN when none was read. */
 static double mean_of(const struct top_curve *c, uint64_t first, uint64_t last)
@@ -175,8 +173,7 @@ static void add_curves(struct top_frame *f, const struct topview *v, const struc
 		add_line(f, look, TOP_CURVE, &line);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void add_header(struct top_frame *f, const struct topview *v, const struct top_look *look)
 {
@@ -261,9 +258,9 @@ static void add_help(struct top_frame *f, const struct top_look *look)
 		"  i  sort by input/output     ?  this help, and back",
 		"  arrows, page up and down, home and end move in the table",
 		"",
-		"  Curves hold all of the time watched, the newest at the right; those of",
-		"  percents reach to 100 or to the highest value, others to the highest.",
-		"  A dash is a value that is not known: not read here, or not yet.",
+		"  Sparklines show all of the time watched, the newest at the right; those of",
+		"  percentages reach to 100 or to the highest value, others to the highest.",
+		"  A dash is an unknown value: not available here, or not yet sampled.",
 	};
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
@@ -295,51 +292,51 @@ void topview_render(struct topview *v, const struct top_look *look, struct top_f
 	add_line(ret, look, TOP_NOTE, &line);
 }
 
-void topview_json(struct topview *v, const struct top_look *look, struct jsonw *j)
+void topview_json(struct topview *v, const struct top_look *look, struct json_writer *j)
 {
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "host", look->host);
-	jsonw_str(j, "job", look->title);
-	jsonw_f64(j, "elapsed_s", v->elapsed_s);
-	jsonw_u64(j, "processes", v->alive);
-	jsonw_f64(j, "threads", v->threads);
-	jsonw_begin_object(j, "now");
+	json_begin_object(j, NULL);
+	json_str(j, "host", look->host);
+	json_str(j, "job", look->title);
+	json_f64(j, "elapsed_s", v->elapsed_s);
+	json_u64(j, "processes", v->alive);
+	json_f64(j, "threads", v->threads);
+	json_begin_object(j, "now");
 	for (size_t i = 0; i < top_source_count; i++)
 		if (is_shown(v, i))
-			jsonw_f64(j, top_sources[i].key, top_curve_now(&v->curves[i]));
-	jsonw_end_object(j);
-	jsonw_begin_array(j, "devices");
+			json_f64(j, top_sources[i].key, top_curve_now(&v->curves[i]));
+	json_end_object(j);
+	json_begin_array(j, "devices");
 	for (size_t i = 0; i < v->device_count; i++) {
-		jsonw_begin_object(j, NULL);
-		jsonw_str(j, "kind", v->devices[i].kind);
-		jsonw_str(j, "name", v->devices[i].name);
-		jsonw_f64(j, "busy_percent", v->devices[i].busy);
-		jsonw_f64(j, "memory_bytes", v->devices[i].memory);
-		jsonw_f64(j, "power_watts", v->devices[i].power);
-		jsonw_end_object(j);
+		json_begin_object(j, NULL);
+		json_str(j, "kind", v->devices[i].kind);
+		json_str(j, "name", v->devices[i].name);
+		json_f64(j, "busy_percent", v->devices[i].busy);
+		json_f64(j, "memory_bytes", v->devices[i].memory);
+		json_f64(j, "power_watts", v->devices[i].power);
+		json_end_object(j);
 	}
-	jsonw_end_array(j);
+	json_end_array(j);
 	topview_sort(v, look->sort);
-	jsonw_begin_array(j, "table");
+	json_begin_array(j, "table");
 	for (size_t i = 0; i < v->count; i++) {
 		const struct top_process *p = &v->list[i];
 		const char state[] = {p->state, 0};
 
-		jsonw_begin_object(j, NULL);
-		jsonw_i64(j, "pid", p->pid);
+		json_begin_object(j, NULL);
+		json_i64(j, "pid", p->pid);
 		if (p->rank >= 0)
-			jsonw_i64(j, "rank", p->rank);
+			json_i64(j, "rank", p->rank);
 		else
-			jsonw_null(j, "rank");
-		jsonw_str(j, "state", p->state ? state : NULL);
-		jsonw_f64(j, "threads", p->threads);
-		jsonw_f64(j, "cpu_percent", p->cpu);
-		jsonw_f64(j, "rss_bytes", p->rss);
-		jsonw_f64(j, "read_bytes_per_second", p->read);
-		jsonw_f64(j, "write_bytes_per_second", p->write);
-		jsonw_str(j, "command", p->command);
-		jsonw_end_object(j);
+			json_none(j, "rank");
+		json_str(j, "state", p->state ? state : NULL);
+		json_f64(j, "threads", p->threads);
+		json_f64(j, "cpu_percent", p->cpu);
+		json_f64(j, "rss_bytes", p->rss);
+		json_f64(j, "read_bytes_per_second", p->read);
+		json_f64(j, "write_bytes_per_second", p->write);
+		json_str(j, "command", p->command);
+		json_end_object(j);
 	}
-	jsonw_end_array(j);
-	jsonw_end_object(j);
+	json_end_array(j);
+	json_end_object(j);
 }

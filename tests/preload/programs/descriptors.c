@@ -11,8 +11,7 @@
 
 #include "host.h"
 
-/* ---- closing everything ------------------------------------------------------------------------
- */
+/* ---- closing everything ---------------------------------------------------------------------- */
 
 /* With nothing open, not even the standard three: the next to be opened is number 0. */
 static int after_closing(void)
@@ -80,8 +79,7 @@ static int mode_all(char **argv)
 	return 12;
 }
 
-/* ---- jumping out of waitpid --------------------------------------------------------------------
- */
+/* ---- jumping out of waitpid ------------------------------------------------------------------ */
 
 static sigjmp_buf back;
 static volatile sig_atomic_t jumps;
@@ -135,8 +133,7 @@ static int mode_jumps(char **argv)
 	return strcmp(before, after) ? 1 : 13;
 }
 
-/* ---- threads that come and go ------------------------------------------------------------------
- */
+/* ---- threads that come and go ---------------------------------------------------------------- */
 
 static volatile int stop;
 static int created;
@@ -202,8 +199,7 @@ static int mode_closed_output(char **argv)
 	return 16;
 }
 
-/* ---- numbers that were somebody else's ----------------------------------------------------------
- */
+/* ---- numbers that were somebody else's ------------------------------------------------------- */
 
 static volatile int begun;
 

@@ -315,8 +315,7 @@ static int mode_vfork(char **argv)
 	return 44;
 }
 
-/* ---- launchers ---------------------------------------------------------------------------------
- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 
 /* What the loader, a small program that writes and returns, and asking who one is need. */
 static int mode_launch(char **argv)

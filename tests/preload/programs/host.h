@@ -1,7 +1,6 @@
 /* What several host programs print of themselves. Everything is printed the same way in every run:
  * no process ids, addresses or times. */
-#ifndef HOST_H
-#define HOST_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -102,5 +101,3 @@ static int run_mode(const struct mode *modes, size_t count, int argc, char **arg
 	{                                                                               \
 		return run_mode(modes, sizeof(modes) / sizeof((modes)[0]), argc, argv); \
 	}
-
-#endif

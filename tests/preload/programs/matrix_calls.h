@@ -1,6 +1,5 @@
 /* The calls of matrix.c: each says what came of it. */
-#ifndef MATRIX_CALLS_H
-#define MATRIX_CALLS_H
+#pragma once
 
 #include <fcntl.h>
 #include <sched.h>
@@ -446,5 +445,3 @@ static void call_waitpid(void)
 	CALL("child", waitpid(pid, &given.status, 0) == pid);
 	say_status();
 }
-
-#endif

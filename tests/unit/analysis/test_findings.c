@@ -19,7 +19,7 @@ static void out_of_memory(void **state)
 	f.exitcode = 137;
 	f.memory_limit = 8 * GIB;
 	f.memory_used = 7.5 * GIB;
-	is(SAYS(OOM, SEVERE)->title, "memory ran out");
+	is(SAYS(OOM, SEVERE)->title, "it ran out of memory");
 	is(SAYS(OOM, SEVERE)->evidence,
 	   "The kernel killed 1 process because memory was short; 7.5 GiB in use of 8 GiB.");
 	is(SAYS(OOM, SEVERE)->advice, "Ask for --mem=12G, or spread the job over more hosts.");
@@ -29,14 +29,14 @@ static void out_of_memory(void **state)
 	NONE(MEMORY, WARNING);
 	f.granted = false;
 	is(SAYS(OOM, SEVERE)->advice,
-	   "Give it more than 8 GiB (the limit of its control group), or let it use less.");
+	   "Give it more than 8 GiB (the limit of its cgroup), or make it use less.");
 	f.memory_limit = NAN;
 	has(SAYS(OOM, SEVERE)->advice, "Ask for more memory than it had");
 	f.memory_limit = 8 * GIB;
 	/* without the kernel's word: SIGKILL with memory nearly full */
 	f.oom_kills = NAN;
 	f.killed = f.signalled = 1;
-	is(SAYS(OOM, SEVERE)->title, "memory most likely ran out");
+	is(SAYS(OOM, SEVERE)->title, "it most likely ran out of memory");
 	f.memory_used = JUST_BELOW(LIMIT(MEMORY_NEAR)) * f.memory_limit;
 	NONE(OOM, SEVERE);
 	SAYS(KILLED, SEVERE);
@@ -55,7 +55,7 @@ static void killed(void **state)
 	has(SAYS(KILLED, SEVERE)->advice, "ask for more time than it took");
 	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
 	f.exitcode = 137;
-	has(SAYS(KILLED, SEVERE)->advice, "Who killed it is not known");
+	has(SAYS(KILLED, SEVERE)->advice, "Who killed it is unknown");
 	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
 	f.exitcode = 143;
 	NONE(FAILED, SEVERE);
@@ -67,7 +67,7 @@ static void killed(void **state)
 	f.signalled = 3;
 	f.signals = "1 by SIGKILL, 2 by SIGTERM";
 	is(SAYS(KILLED, NOTE)->evidence,
-	   "3 of 10 processes: 1 by SIGKILL, 2 by SIGTERM; the job itself did not end by one.");
+	   "3 of 10 processes: 1 by SIGKILL, 2 by SIGTERM; the job itself was not ended by one.");
 	f.signalled = 0;
 	NONE(KILLED, NOTE);
 }
@@ -86,12 +86,12 @@ static void failed(void **state)
 	f.failed = 0;
 	f.failed_name = NULL;
 	is(SAYS(FAILED, SEVERE)->advice,
-	   "Look at what it printed: the processes that are known ended well.");
+	   "Look at its output: all known processes ended with status 0.");
 	/* sampled: nothing is known of ends */
 	f.failed = f.processes = NAN;
-	is(SAYS(FAILED, SEVERE)->evidence, "The job's own exit status is 2.");
-	is(SAYS(FAILED, SEVERE)->advice, "Look at what it printed; `plimsoll run` also records how "
-					 "each of its processes ended.");
+	is(SAYS(FAILED, SEVERE)->evidence, "The exit status of the job is 2.");
+	is(SAYS(FAILED, SEVERE)->advice, "Look at its output; `plimsoll run` also records how "
+					 "each process ended.");
 	f = sound();
 	f.failed_name = "ls";
 	NONE(FAILED, SEVERE);
@@ -122,7 +122,7 @@ static void unequal(void **state)
 	f.rank_name = "3";
 	NONE(IMBALANCE, WARNING);
 	f.rank_most = LIMIT(RANKS) * 10;
-	is(SAYS(IMBALANCE, WARNING)->title, "its ranks had unequal work");
+	is(SAYS(IMBALANCE, WARNING)->title, "load imbalance between ranks");
 	is(SAYS(IMBALANCE, WARNING)->evidence,
 	   "Rank 3 used 12.5 s of CPU, 10 s is the mean of 4: the others waited up to 20 % of the "
 	   "time.");
@@ -135,7 +135,7 @@ static void unequal(void **state)
 	f.host_name = "n1";
 	f.host_mean = LIMIT(UNEVEN_CPU);
 	f.host_most = LIMIT(HOSTS) * LIMIT(UNEVEN_CPU);
-	is(SAYS(IMBALANCE, WARNING)->title, "its hosts had unequal work");
+	is(SAYS(IMBALANCE, WARNING)->title, "load imbalance between hosts");
 	has(SAYS(IMBALANCE, WARNING)->evidence, "Host n1 used 1.25 s");
 	f.host_most = JUST_BELOW(f.host_most);
 	NONE(IMBALANCE, WARNING);
@@ -152,8 +152,8 @@ static void short_processes(void **state)
 	f.brief_name = "sed";
 	is(SAYS(SHORT, WARNING)->title, "800 very short processes");
 	is(SAYS(SHORT, WARNING)->evidence,
-	   "80 % of 1,000 processes lived less than 0.1 s and used 10 % of the CPU; 10.0 were "
-	   "started a second.");
+	   "80 % of 1,000 processes lived less than 0.1 s and used 10 % of the CPU time; 10.0 were "
+	   "started per second.");
 	has(SAYS(SHORT, WARNING)->advice, "Most of them run 'sed'");
 	/* it does not say what took the time: that is told, too */
 	SAYS(CPU, NOTE);
@@ -182,34 +182,34 @@ static void gpus(void **state)
 	f.gpu_busy = JUST_BELOW(LIMIT(GPU_LOW));
 	is(SAYS(GPU, NOTE)->title, "the GPUs waited most of the time");
 	f.gpus_idle = 3;
-	is(SAYS(GPU, WARNING)->title, "3 of 4 GPUs had nothing to do");
+	is(SAYS(GPU, WARNING)->title, "3 of 4 GPUs were idle");
 	is(SAYS(GPU, WARNING)->advice, "Ask for --gpus=1, or let the program use all of them.");
 	f.gpus = f.gpus_idle = 1;
-	is(SAYS(GPU, WARNING)->title, "1 of 1 GPU had nothing to do");
+	is(SAYS(GPU, WARNING)->title, "1 of 1 GPU was idle");
 	has(SAYS(GPU, WARNING)->advice, "Ask for no GPU");
 	f.exitcode = 1;
-	has(SAYS(GPU, WARNING)->advice, "what a whole run needs is not known");
+	has(SAYS(GPU, WARNING)->advice, "what a complete run needs is unknown");
 	f.exitcode = 0;
 	f.granted = false;
-	has(SAYS(GPU, WARNING)->advice, "others may have been given the idle ones");
+	has(SAYS(GPU, WARNING)->advice, "the idle ones may ");
 }
 
-static void books(void **state)
+static void accounting(void **state)
 {
 	struct finding_figures f = sound();
 
 	(void)state;
 	f.accounting_total = LIMIT(ACCOUNTING_CPU);
-	f.accounting_itemised = f.accounting_total * (1 - JUST_BELOW(LIMIT(BOOKS)));
-	NONE(BOOKS, NOTE);
-	f.accounting_itemised = f.accounting_total * (1 - JUST_ABOVE(LIMIT(BOOKS)));
-	is(SAYS(BOOKS, NOTE)->title, "5 % of the CPU time is not itemised");
+	f.accounting_itemised = f.accounting_total * (1 - JUST_BELOW(LIMIT(ACCOUNTING)));
+	NONE(ACCOUNTING, NOTE);
+	f.accounting_itemised = f.accounting_total * (1 - JUST_ABOVE(LIMIT(ACCOUNTING)));
+	is(SAYS(ACCOUNTING, NOTE)->title, "5 % of CPU time is unaccounted");
 	f.accounting_total *= 0.999;
-	NONE(BOOKS, NOTE);
+	NONE(ACCOUNTING, NOTE);
 	/* itemised twice is not missing */
 	f.accounting_total = 10;
 	f.accounting_itemised = 20;
-	NONE(BOOKS, NOTE);
+	NONE(ACCOUNTING, NOTE);
 }
 
 /* ---- always one ------------------------------------------------------------------------------ */
@@ -220,17 +220,17 @@ static void nothing_known(void **state)
 
 	(void)state;
 	finding_figures_init(&f);
-	is(SAYS(BOOKS, NOTE)->title, "too little is known to say what bounded it");
-	is(SAYS(BOOKS, NOTE)->evidence, "No CPU time was recorded or sampled.");
+	is(SAYS(ACCOUNTING, NOTE)->title, "too little is known for a verdict");
+	is(SAYS(ACCOUNTING, NOTE)->evidence, "No CPU time was recorded or sampled.");
 	f.cpu = 1;
-	is(SAYS(BOOKS, NOTE)->evidence, "Its duration is not known.");
+	is(SAYS(ACCOUNTING, NOTE)->evidence, "Its duration is unknown.");
 	f = sound();
 	f.duration = JUST_BELOW(LIMIT(MOMENT));
 	f.granted = false;
 	f.cpu = 0.5;
-	is(SAYS(BOOKS, NOTE)->title, "too short to say what bounded it");
+	is(SAYS(ACCOUNTING, NOTE)->title, "too short for a verdict");
 	f.duration = LIMIT(MOMENT);
-	NONE(BOOKS, NOTE);
+	NONE(ACCOUNTING, NOTE);
 }
 
 /* No combination of absurd figures may lead to a text that is none. */
@@ -262,7 +262,7 @@ static void absurd(void **state)
 static void names_and_reasons(void **state)
 {
 	(void)state;
-	for (int k = FINDING_CPU; k <= FINDING_BOOKS; k++)
+	for (int k = FINDING_CPU; k <= FINDING_ACCOUNTING; k++)
 		assert_true(*finding_kind_name((enum finding_kind)k));
 	is(finding_weight_name(FINDING_SEVERE), "severe");
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
@@ -296,7 +296,7 @@ int main(void)
 		cmocka_unit_test(out_of_memory),   cmocka_unit_test(killed),
 		cmocka_unit_test(failed),          cmocka_unit_test(unequal),
 		cmocka_unit_test(short_processes), cmocka_unit_test(gpus),
-		cmocka_unit_test(books),           cmocka_unit_test(nothing_known),
+		cmocka_unit_test(accounting),      cmocka_unit_test(nothing_known),
 		cmocka_unit_test(absurd),          cmocka_unit_test(names_and_reasons),
 		cmocka_unit_test(documented),
 	};

@@ -14,7 +14,7 @@ static void computing(void **state)
 	f.cpu = LIMIT(CPU_BOUND) * 4 * 100;
 	f.top_name = "fregrid";
 	f.top_share = 0.816;
-	is(SAYS(CPU, NOTE)->title, "computing bounded it");
+	is(SAYS(CPU, NOTE)->title, "the job was CPU-bound");
 	is(SAYS(CPU, NOTE)->evidence,
 	   "2.8 of 4 cores were busy on average; fregrid used 82 % of it.");
 	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
@@ -93,16 +93,16 @@ static void idle_cores(void **state)
 	f.cpu = LIMIT(IDLE) * 4 * 100;
 	NONE(IDLE, WARNING);
 	f.cpu = JUST_BELOW(LIMIT(IDLE)) * 4 * 100;
-	is(SAYS(IDLE, WARNING)->title, "2.0 of 4 cores had nothing to do");
+	is(SAYS(IDLE, WARNING)->title, "2.0 of 4 cores were idle");
 	f.cpu = 150;
-	is(SAYS(IDLE, WARNING)->title, "2.5 of 4 cores had nothing to do");
+	is(SAYS(IDLE, WARNING)->title, "2.5 of 4 cores were idle");
 	is(SAYS(IDLE, WARNING)->evidence, "1.5 of 4 cores were busy on average (38 %).");
 	/* a mean says nothing of the busiest moment */
-	has(SAYS(IDLE, WARNING)->advice, "at its busiest is not known");
+	has(SAYS(IDLE, WARNING)->advice, "at its busiest is unknown");
 	f.threads_peak = 2;
 	is(SAYS(IDLE, WARNING)->advice, "Ask for 2 cores (-c 2) instead of 4.");
 	f.threads_peak = 8;
-	has(SAYS(IDLE, WARNING)->advice, "find what they wait for before asking for fewer");
+	has(SAYS(IDLE, WARNING)->advice, "find out what they wait for before asking for fewer");
 	f.cpu_peak = 2.9;
 	has(SAYS(IDLE, WARNING)->advice, "Ask for 3 cores (-c 3)");
 	/* two ranks: -c is for each, and the busier one decides */
@@ -119,16 +119,16 @@ static void idle_cores(void **state)
 	/* what failed, or goes on, has not shown what it needs */
 	f.cpu_peak = 2;
 	f.exitcode = 1;
-	has(SAYS(IDLE, WARNING)->advice, "what a whole run needs is not known");
+	has(SAYS(IDLE, WARNING)->advice, "what a complete run needs is unknown");
 	f.exitcode = 0;
 	f.running = true;
-	has(SAYS(IDLE, WARNING)->advice, "what a whole run needs is not known");
+	has(SAYS(IDLE, WARNING)->advice, "what a complete run needs is unknown");
 	f.running = false;
 	/* one core cannot be given back */
 	f.cores = 1;
 	f.cpu = 10;
 	NONE(IDLE, WARNING);
-	is(SAYS(IDLE, NOTE)->title, "it mostly waited; what for is not known");
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, for an unknown reason");
 	has(SAYS(IDLE, NOTE)->advice, "`plimsoll tree JOB` shows which processes took time without "
 				      "using a CPU");
 	has(SAYS(IDLE, NOTE)->advice, "`plimsoll run --sample 1s`");
@@ -137,13 +137,13 @@ static void idle_cores(void **state)
 	    "`plimsoll series JOB -m process.cpu_percent --total` shows when");
 	/* one of two is known */
 	f.cpu_wait = 2;
-	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for a core");
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, but not for a core");
 	has(SAYS(IDLE, NOTE)->evidence, "; tasks waited 2 s for a core.");
 	f.io_wait = 1;
-	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, but not for CPU or storage");
 	has(SAYS(IDLE, NOTE)->evidence, "; tasks waited 2 s for a core, 1 s for storage.");
 	f.cpu_wait = f.io_wait = 0;
-	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, but not for CPU or storage");
 }
 
 static void idle_machine(void **state)
@@ -165,7 +165,7 @@ static void kernel_time(void **state)
 	(void)state;
 	f.cpu = 400;
 	f.cpu_system = JUST_BELOW(LIMIT(SYSTEM)) * 400;
-	is(SAYS(CPU, NOTE)->title, "computing bounded it");
+	is(SAYS(CPU, NOTE)->title, "the job was CPU-bound");
 	f.cpu = 250;
 	f.cpu_system = LIMIT(SYSTEM) * 250;
 	/* "nothing" is never said above something */
@@ -175,7 +175,7 @@ static void kernel_time(void **state)
 	struct findings all = {0};
 	findings_find(&all, &f);
 	assert_int_equal(all.count, 2);
-	is(all.list[1].title, "much of the CPU time went into the kernel");
+	is(all.list[1].title, "the kernel used much of the CPU time");
 	is(all.list[1].evidence, "30 % of 4 min 10 s of CPU was system time.");
 	findings_release(&all);
 }
@@ -190,7 +190,7 @@ static void waiting(void **state)
 	NONE(WAITING, WARNING);
 	f.cpu_wait = JUST_ABOVE(share / (1 - share)) * f.cpu;
 	is(SAYS(WAITING, WARNING)->title, "it waited for a free core");
-	has(SAYS(WAITING, WARNING)->evidence, "(20 %)");
+	has(SAYS(WAITING, WARNING)->evidence, "(20 % waiting)");
 	has(SAYS(WAITING, WARNING)->advice, "--exclusive");
 	has(SAYS(WAITING, WARNING)->advice, "bound to the same few");
 	f.threads_peak = 12;
@@ -210,7 +210,7 @@ static void waiting(void **state)
 	f.cpu = 0.582;
 	f.cpu_wait = 0.549;
 	is(SAYS(WAITING, WARNING)->evidence, "Tasks were ready to run for 549 ms without a core, "
-					     "beside 582 ms that they ran (49 %).");
+					     "and ran for 582 ms (49 % waiting).");
 	f.duration = JUST_BELOW(LIMIT(MOMENT));
 	NONE(WAITING, WARNING);
 	f.duration = 100;
@@ -239,7 +239,7 @@ static void throttled(void **state)
 	NONE(WAITING, WARNING);
 	f.throttled = LIMIT(THROTTLED) * f.duration;
 	f.threads_peak = 8;
-	is(SAYS(WAITING, WARNING)->title, "its CPU limit stopped it");
+	is(SAYS(WAITING, WARNING)->title, "its CPU limit throttled it");
 	is(SAYS(WAITING, WARNING)->evidence, "Tasks were stopped for 5 s, 5 % of the time.");
 	is(SAYS(WAITING, WARNING)->advice, "Ask for more cores, or start fewer threads.");
 	f.cpu_wait = 0;
@@ -261,7 +261,7 @@ static void storage(void **state)
 	f.io_wait = JUST_ABOVE(share / (1 - share)) * f.cpu;
 	f.stored_read = 2 * GIB;
 	f.stored_written = GIB;
-	is(SAYS(IO, WARNING)->title, "storage bounded it");
+	is(SAYS(IO, WARNING)->title, "the job was I/O-bound");
 	has(SAYS(IO, WARNING)->evidence, "2 GiB read, 1 GiB written.");
 	has(SAYS(IO, WARNING)->advice, "Copy the input");
 	f.stored_written = 3 * GIB;
@@ -309,13 +309,13 @@ static void small_calls(void **state)
 	f.read_bytes = LIMIT(CALL_SIZE) * f.reads;
 	NONE(IO, NOTE);
 	f.read_bytes -= 1;
-	is(SAYS(IO, NOTE)->title, "it read in very small pieces");
-	is(SAYS(IO, NOTE)->evidence, "10000 system calls a second moved 4096 bytes each.");
+	is(SAYS(IO, NOTE)->title, "it read in very small chunks");
+	is(SAYS(IO, NOTE)->evidence, "10000 system calls per second moved 4096 bytes each.");
 	f.reads -= 1;
 	NONE(IO, NOTE);
 	f.writes = 2 * LIMIT(CALL_RATE) * f.duration;
 	f.write_bytes = 10 * f.writes;
-	is(SAYS(IO, NOTE)->title, "it wrote in very small pieces");
+	is(SAYS(IO, NOTE)->title, "it wrote in very small chunks");
 }
 
 static void network(void **state)
@@ -346,7 +346,7 @@ static void memory(void **state)
 	f.swap_used = JUST_BELOW(LIMIT(SWAP)) * 8 * GIB;
 	NONE(MEMORY, WARNING);
 	f.swap_used = LIMIT(SWAP) * 8 * GIB;
-	is(SAYS(MEMORY, WARNING)->title, "part of its memory was on a disk");
+	is(SAYS(MEMORY, WARNING)->title, "part of its memory was swapped out");
 	f.swap_used = 0;
 	f.memory_pressure = JUST_BELOW(LIMIT(MEMORY_PRESSURE));
 	NONE(MEMORY, WARNING);
@@ -356,12 +356,12 @@ static void memory(void **state)
 	f.major_faults = JUST_BELOW(LIMIT(FAULTS)) * f.duration;
 	NONE(MEMORY, WARNING);
 	f.major_faults = LIMIT(FAULTS) * f.duration;
-	has(SAYS(MEMORY, WARNING)->evidence, "100 page faults a second");
+	has(SAYS(MEMORY, WARNING)->evidence, "100 page faults per second");
 	has(SAYS(MEMORY, WARNING)->advice, "Files that it maps");
 	/* without a known limit there is no number to ask for */
 	f.swap_used = 8 * GIB;
 	f.memory_limit = NAN;
-	is(SAYS(MEMORY, WARNING)->advice, "Give it more memory than it had, or let it use less.");
+	is(SAYS(MEMORY, WARNING)->advice, "Give it more memory, or make it use less.");
 }
 
 static void spare_memory(void **state)

@@ -85,7 +85,7 @@ static int run(struct context *ctx, int argc, char **argv)
 static const struct command thing = {
 	.name = "thing",
 	.summary = "a thing",
-	.arguments = "[WORD...]",
+	.operands = {"WORD", 0, 3},
 	.description = "A thing.",
 	.options = rows,
 	.defaults = &(const struct taken){.times = 1, .text = "default"},
@@ -124,11 +124,12 @@ static void good(const char *text)
 		fail_msg("'%s' is refused: %s", text, said);
 }
 
-/* Refused, with exactly this said behind the name of the command. */
+/* Refused, with exactly this said behind the name of the command, and one piece of advice. */
 static void bad(const char *text, const char *message)
 {
 	_cleanup_free_ char *want =
-		xasprintf("error: thing: %s; see `plimsoll help thing`\n", message);
+		xasprintf("error: thing: %s%s\n", message,
+			  strstr(message, "; ") ? "" : "; see `plimsoll help thing`");
 
 	assert_int_equal(execute(text), EXIT_USAGE);
 	if (!strstr(said, want))
@@ -169,8 +170,8 @@ static void test_flags(void **state)
 	assert_int_equal(words, 2);
 	bad("--flag=yes", "--flag takes no value");
 	bad("--help=x", "--help takes no value");
-	bad("-Z", "there is no option -Z");
-	bad("--flog", "there is no option --flog; did you mean --flag");
+	bad("-Z", "unknown option -Z");
+	bad("--flog", "unknown option --flog; did you mean --flag?");
 }
 
 static void test_texts(void **state)
@@ -263,7 +264,7 @@ static void test_lists(void **state)
 	assert_int_equal(taken.list_count, 3);
 	assert_string_equal(taken.list[0], "a,b");
 	assert_string_equal(taken.list[2], "d");
-	bad("-l a -l b -l c -l d", "--list: more than 3 of them, at 'd'");
+	bad("-l a -l b -l c -l d", "--list: at most 3 values are allowed; 'd' is one too many");
 	good("-m a,b --names c");
 	assert_int_equal(taken.name_count, 3);
 	assert_string_equal(taken.names[1], "b");
@@ -306,6 +307,14 @@ static void test_words_behind(void **state)
 	good("-f -- --times 20");
 	assert_int_equal(words, 2);
 	assert_int_equal(ctx.behind, 2);
+}
+
+static void test_operands(void **state)
+{
+	(void)state;
+	good("a b c");
+	assert_int_equal(words, 3);
+	bad("a b c d", "takes at most 3 WORD, not 4");
 }
 
 /* ---- settings behind options ---------------------------------------------------------------- */
@@ -425,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_abbreviations, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_words_behind, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_operands, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_use_settings, set_up, tear_down),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_all_commands),

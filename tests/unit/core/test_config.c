@@ -274,9 +274,9 @@ static void the_rest_of_a_file_counts(void **state)
 	check(&c, SETTING_THREADS, "off", "file:3");
 	check(&c, SETTING_TAGS, "a:b", "file:5");
 	assert_contains(why.buf,
-			"file:1: there is no setting 'drian', ignored; did you mean 'drain'?\n");
-	assert_contains(why.buf, "file:2: there is no setting 'bogus', ignored; `plimsoll config`");
-	assert_contains(why.buf, "file:4: not a line");
+			"file:1: unknown setting 'drian', ignored; did you mean 'drain'?\n");
+	assert_contains(why.buf, "file:2: unknown setting 'bogus', ignored; `plimsoll config`");
+	assert_contains(why.buf, "file:4: expected 'name = value'");
 	assert_null(setting_near("x"));
 	assert_string_equal(setting_near("prefx"), "prefix");
 	config_release(&c);

@@ -7,34 +7,34 @@
 
 #include "core/text/json_writer.h"
 
-static void everything(struct jsonw *j)
+static void everything(struct json_writer *j)
 {
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "text", "a\"b");
-	jsonw_str(j, "nothing", NULL);
-	jsonw_u64(j, "u", UINT64_MAX);
-	jsonw_i64(j, "i", INT64_MIN);
-	jsonw_f64(j, "f", 0.25);
-	jsonw_bool(j, "yes", true);
-	jsonw_bool(j, "no", false);
-	jsonw_null(j, "null");
-	jsonw_begin_array(j, "list");
-	jsonw_u64(j, NULL, 0);
-	jsonw_i64(j, NULL, -7);
-	jsonw_begin_object(j, NULL);
-	jsonw_end_object(j);
-	jsonw_begin_array(j, NULL);
-	jsonw_end_array(j);
-	jsonw_end_array(j);
-	jsonw_begin_object(j, "inner");
-	jsonw_u64(j, "x", 10);
-	jsonw_end_object(j);
-	jsonw_end_object(j);
+	json_begin_object(j, NULL);
+	json_str(j, "text", "a\"b");
+	json_str(j, "nothing", NULL);
+	json_u64(j, "u", UINT64_MAX);
+	json_i64(j, "i", INT64_MIN);
+	json_f64(j, "f", 0.25);
+	json_bool(j, "yes", true);
+	json_bool(j, "no", false);
+	json_none(j, "null");
+	json_begin_array(j, "list");
+	json_u64(j, NULL, 0);
+	json_i64(j, NULL, -7);
+	json_begin_object(j, NULL);
+	json_end_object(j);
+	json_begin_array(j, NULL);
+	json_end_array(j);
+	json_end_array(j);
+	json_begin_object(j, "inner");
+	json_u64(j, "x", 10);
+	json_end_object(j);
+	json_end_object(j);
 }
 
 static void compact(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
 	everything(&j);
@@ -45,7 +45,7 @@ static void compact(void **state)
 
 static void pretty(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
 	j.pretty = true;
@@ -73,11 +73,11 @@ static void pretty(void **state)
 
 static void documents_that_are_one_value(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
 	j.pretty = true;
-	jsonw_u64(&j, NULL, 5);
+	json_u64(&j, NULL, 5);
 	assert_text(&j.out, "5");
 }
 
@@ -85,16 +85,16 @@ static void numbers(void **state)
 {
 	static const double values[] = {0,         -0.5,          1,   1e15,   1e100, 5e-324,
 					123456789, 1561715893.25, 0.1, 1.0 / 3};
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
-	jsonw_begin_array(&j, NULL);
+	json_begin_array(&j, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		jsonw_f64(&j, NULL, values[i]);
-	jsonw_f64(&j, NULL, NAN);
-	jsonw_f64(&j, NULL, INFINITY);
-	jsonw_f64(&j, NULL, -INFINITY);
-	jsonw_end_array(&j);
+		json_f64(&j, NULL, values[i]);
+	json_f64(&j, NULL, NAN);
+	json_f64(&j, NULL, INFINITY);
+	json_f64(&j, NULL, -INFINITY);
+	json_end_array(&j);
 	json_t *doc = json_loads(j.out.buf, 0, NULL);
 	assert_non_null(doc);
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
@@ -112,12 +112,12 @@ static void numbers(void **state)
 /* Rounding must not lead out of what a reader can hold. */
 static void the_largest_number(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
-	jsonw_begin_array(&j, NULL);
-	jsonw_f64(&j, NULL, 1.7976931348623157e308);
-	jsonw_end_array(&j);
+	json_begin_array(&j, NULL);
+	json_f64(&j, NULL, 1.7976931348623157e308);
+	json_end_array(&j);
 	json_t *doc = json_loads(j.out.buf, 0, NULL);
 	if (!doc)
 		fail_msg("'%s' is not read back", j.out.buf);
@@ -126,57 +126,57 @@ static void the_largest_number(void **state)
 
 static void keys_are_escaped(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
-	jsonw_begin_object(&j, NULL);
-	jsonw_u64(&j, "a\"\\\n\xff", 1);
-	jsonw_u64(&j, "", 2);
-	jsonw_end_object(&j);
+	json_begin_object(&j, NULL);
+	json_u64(&j, "a\"\\\n\xff", 1);
+	json_u64(&j, "", 2);
+	json_end_object(&j);
 	assert_text(&j.out, "{\"a\\\"\\\\\\n\xef\xbf\xbd\":1,\"\":2}");
 }
 
 static void exact_bytes_of_what_is_no_text(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
-	jsonw_begin_object(&j, NULL);
-	jsonw_str(&j, "good", "\xc3\xa4");
-	jsonw_text(&j, "nul", "a\0b", 3);
-	jsonw_text(&j, "bad", "x\xff\0y", 4);
-	jsonw_str(&j, "after", "z");
-	jsonw_end_object(&j);
+	json_begin_object(&j, NULL);
+	json_str(&j, "good", "\xc3\xa4");
+	json_text(&j, "nul", "a\0b", 3);
+	json_text(&j, "bad", "x\xff\0y", 4);
+	json_str(&j, "after", "z");
+	json_end_object(&j);
 	assert_text(&j.out, "{\"good\":\"\xc3\xa4\",\"nul\":\"a\\u0000b\",\"bad\":\"x\xef\xbf\xbd"
 			    "\\u0000y\",\"bad_b64\":\"eP8AeQ==\",\"after\":\"z\"}");
-	jsonw_release(&j);
-	j = (struct jsonw)JSONW_INIT;
+	json_release(&j);
+	j = (struct json_writer)JSON_WRITER_INIT;
 	/* an element of an array has no key to hang the bytes on */
-	jsonw_begin_array(&j, NULL);
-	jsonw_str(&j, NULL, "\xff");
-	jsonw_end_array(&j);
+	json_begin_array(&j, NULL);
+	json_str(&j, NULL, "\xff");
+	json_end_array(&j);
 	assert_text(&j.out, "[\"\xef\xbf\xbd\"]");
 }
 
 static void deep_documents(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	(void)state;
-	for (int i = 0; i < JSONW_DEPTH_MAX; i++)
-		jsonw_begin_array(&j, NULL);
-	jsonw_u64(&j, NULL, 1);
-	jsonw_u64(&j, NULL, 2);
-	for (int i = 0; i < JSONW_DEPTH_MAX; i++)
-		jsonw_end_array(&j);
+	for (int i = 0; i < JSON_WRITER_DEPTH_MAX; i++)
+		json_begin_array(&j, NULL);
+	json_u64(&j, NULL, 1);
+	json_u64(&j, NULL, 2);
+	for (int i = 0; i < JSON_WRITER_DEPTH_MAX; i++)
+		json_end_array(&j);
 	assert_int_equal(j.depth, 0);
-	assert_int_equal(strspn(j.out.buf, "["), JSONW_DEPTH_MAX);
-	assert_string_equal(j.out.buf + JSONW_DEPTH_MAX + 3 + JSONW_DEPTH_MAX, "");
+	assert_int_equal(strspn(j.out.buf, "["), JSON_WRITER_DEPTH_MAX);
+	assert_string_equal(j.out.buf + JSON_WRITER_DEPTH_MAX + 3 + JSON_WRITER_DEPTH_MAX, "");
 }
 
 static void several_documents(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	char *text = NULL;
 	size_t n;
 
@@ -184,10 +184,10 @@ static void several_documents(void **state)
 	FILE *f = open_memstream(&text, &n);
 	assert_non_null(f);
 	for (unsigned i = 0; i < 3; i++) {
-		jsonw_begin_object(&j, NULL);
-		jsonw_u64(&j, "i", i);
-		jsonw_end_object(&j);
-		assert_int_equal(jsonw_write(&j, f), 0);
+		json_begin_object(&j, NULL);
+		json_u64(&j, "i", i);
+		json_end_object(&j);
+		assert_int_equal(json_write(&j, f), 0);
 		assert_int_equal(j.out.len, 0);
 	}
 	fclose(f);
@@ -197,15 +197,15 @@ static void several_documents(void **state)
 
 static void a_full_disk_is_told(void **state)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	_cleanup_fclose_ FILE *f = fopen("/dev/full", "we");
 
 	(void)state;
 	if (!f)
 		skip_because("there is no /dev/full");
 	setvbuf(f, NULL, _IONBF, 0);
-	jsonw_u64(&j, NULL, 1);
-	assert_int_equal(jsonw_write(&j, f), -ENOSPC);
+	json_u64(&j, NULL, 1);
+	assert_int_equal(json_write(&j, f), -ENOSPC);
 }
 
 int main(void)

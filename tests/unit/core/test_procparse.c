@@ -360,8 +360,7 @@ static void status_cut_at_every_length(void **state)
 	}
 }
 
-/* ---- many keys at once, and statm --------------------------------------------------------------
- */
+/* ---- many keys at once, and statm ------------------------------------------------------------ */
 
 static void keys_in_one_pass(void **state)
 {

@@ -104,7 +104,7 @@ static void no_end(void **state)
 	int status = in_a_child(spin, &second, &out);
 	assert_true(WIFSIGNALED(status));
 	sandbox_describe_end(status, &end);
-	assert_contains(end.buf, "over its limit of CPU time");
+	assert_contains(end.buf, "exceeded its CPU time limit");
 }
 
 static void allocate(void)
@@ -122,7 +122,7 @@ static void no_bound(void **state)
 	skip_because("the sanitizer needs more address space than any limit leaves");
 #endif
 	sandbox_describe_end(in_a_child(allocate, &usual, &out), &end);
-	assert_text(&end, "more memory than it may use");
+	assert_text(&end, "it exceeded its memory limit");
 }
 
 static void fault(void)

@@ -23,7 +23,7 @@ static struct value *parse(const char *json)
 
 static char *json_of(const struct value *v)
 {
-	struct jsonw j = JSONW_INIT;
+	struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(v, &j, NULL);
 	return strbuf_take(&j.out);
@@ -336,7 +336,7 @@ static void json_round_trip(void **state)
 		_cleanup_strbuf_ struct strbuf list = STRBUF_INIT;
 		_cleanup_value_ struct value *v = NULL;
 
-		/* jansson wants a container at the top */
+		/* a document is an object or an array */
 		strbuf_addf(&list, "[%s]", documents[i]);
 		assert_int_equal(value_from_json(list.buf, list.len, &v, &why), 0);
 		check_json(v, list.buf);
@@ -453,9 +453,9 @@ static void depth_is_limited(void **state)
 	nested_lists(&text, VALUE_DEPTH_MAX + 1);
 	refuse(text.buf, text.len, -E2BIG, "deeper");
 	nested_lists(&text, 1000);
-	refuse(text.buf, text.len, -E2BIG, "deeper");
+	refuse(text.buf, text.len, -E2BIG, "nested too deeply");
 	nested_lists(&text, 100000);
-	refuse(text.buf, text.len, -EBADMSG, "depth");
+	refuse(text.buf, text.len, -E2BIG, "nested too deeply");
 }
 
 static void keys_are_limited(void **state)

@@ -3,7 +3,7 @@
  * both versions, patterns, roots that are missing, come and go, the life of a job, hostile names,
  * many jobs.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -16,8 +16,7 @@ static int teardown(void **state)
 	return scratch_teardown(state);
 }
 
-/* ---- managers ---------------------------------------------------------------------------------
- */
+/* ---- managers -------------------------------------------------------------------------------- */
 
 static void oar_of_version_1(void **state)
 {
@@ -149,8 +148,7 @@ static void containers_on_request(void **state)
 	assert_int_equal(job_of(&L, "0a-1b")->state, JOB_RUNNING);
 }
 
-/* ---- patterns and roots -------------------------------------------------------------------------
- */
+/* ---- patterns and roots ---------------------------------------------------------------------- */
 
 static void patterns_of_the_user(void **state)
 {
@@ -202,10 +200,10 @@ static void bad_patterns_are_refused(void **state)
 	static const struct {
 		const char *pattern, *says;
 	} bad[] = {
-		{"_([0-9]+$", "is no extended regular expression"},
-		{"_[0-9]+$", "has no parenthesis around the job's id"},
-		{"(a", "is no extended regular expression"},
-		{"", "has no parenthesis"},
+		{"_([0-9]+$", "invalid extended regular expression"},
+		{"_[0-9]+$", "has no parentheses around the job id"},
+		{"(a", "invalid extended regular expression"},
+		{"", "has no parentheses"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -220,7 +218,7 @@ static void bad_patterns_are_refused(void **state)
 	const char *relative = "dev/cpuset";
 	struct cgroup_jobs_options o = {.root = *state, .roots = &relative, .root_count = 1};
 	assert_int_equal(list_open_with(&L, &o), -EINVAL);
-	assert_contains(L.why.buf, "'dev/cpuset' must be a whole path");
+	assert_contains(L.why.buf, "'dev/cpuset' is not an absolute path of a directory");
 }
 
 static void patterns_of_python(void **state)

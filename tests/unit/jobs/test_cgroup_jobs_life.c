@@ -3,7 +3,7 @@
  * come one after the other, ends of several kinds, the same id again; twins, hostile names, many
  * jobs at once, more events than the kernel keeps.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -189,8 +189,7 @@ static void twins_are_told_apart(void **state)
 	assert_null(cgroup_jobs_by_id(L.jobs, "12"));
 }
 
-/* ---- processes ----------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 struct visits {
 	int pids[16];
@@ -271,7 +270,7 @@ static void hostile_names(void **state)
 	assert_int_equal(cgroup_jobs_count(L.jobs), 5);
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	cgroup_jobs_shortcomings(L.jobs, &out);
-	assert_contains(out.buf, "names: 1 group has a name that gives no job id");
+	assert_contains(out.buf, "names: 1 group has a name without a valid job id");
 }
 
 static void a_root_in_a_loop(void **state)
@@ -301,8 +300,7 @@ static void deep_trees(void **state)
 	assert_null(cgroup_jobs_by_id(L.jobs, "8"));
 }
 
-/* ---- many ---------------------------------------------------------------------------------------
- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 #define MANY 1000
 

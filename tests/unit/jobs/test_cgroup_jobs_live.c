@@ -3,7 +3,7 @@
  * and that what the sources say of them is what they did. For root, where the hierarchies are
  * mounted and may be written.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 #include "source.h"
 
 #include <poll.h>

@@ -4,29 +4,29 @@
  */
 #include "tree.h"
 
-#include "jobs/hardware.h"
-#include "jobs/microarch.h"
+#include "jobs/hardware/hardware.h"
+#include "jobs/hardware/microarch.h"
 
-static struct value *facts;
+static struct value *metadata;
 
 static int teardown(void **state)
 {
-	value_free(facts);
-	facts = NULL;
+	value_free(metadata);
+	metadata = NULL;
 	return scratch_teardown(state);
 }
 
 static void describe(void)
 {
-	value_free(facts);
-	facts = hardware_facts(tree);
-	assert_non_null(facts);
+	value_free(metadata);
+	metadata = hardware_metadata(tree);
+	assert_non_null(metadata);
 }
 
 /* A value by its path: "cpu.cores", "caches.0.level"; NULL when there is none. */
 static const struct value *at(const char *path)
 {
-	const struct value *v = facts;
+	const struct value *v = metadata;
 
 	for (const char *p = path; v && *p; p += strspn(p, ".")) {
 		size_t n = strcspn(p, ".");
@@ -62,8 +62,7 @@ static void assert_number_at(const char *path, int64_t want)
 			 v && v->kind == VALUE_INT ? (long long)v->integer : -1LL, (long long)want);
 }
 
-/* ---- microarchitectures -------------------------------------------------------------------------
- */
+/* ---- microarchitectures ---------------------------------------------------------------------- */
 
 #define V3 "lm cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"
 #define V4 V3 " avx512f avx512bw avx512cd avx512dq avx512vl"
@@ -171,8 +170,7 @@ static void others(void **state)
 	}
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------
- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void put_cpu(int cpu, int socket, const char *siblings, const char *l3)
 {
@@ -380,7 +378,7 @@ static void garbage(void **state)
 {
 	(void)state;
 	describe();
-	assert_int_equal(value_pairs(facts), 0);
+	assert_int_equal(value_pairs(metadata), 0);
 	put("proc/cpuinfo",
 	    "vendor_id:\nvendor_id\nmodel\t: 99999999999999999999\ncpu family : -5\n: : :\n"
 	    "physical id : x\nphysical id : 16777215\ncpu cores: 16777215\nflags");

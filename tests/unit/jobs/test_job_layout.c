@@ -27,7 +27,7 @@ static void every_row_is_complete(void **state)
 /* What a layout writes at the start is known as its own, in its format and with its keys. */
 static void metadata_tell_their_layout(void **state)
 {
-	const struct job_facts f = {"77", "name", "user", "script.sh", 1000000};
+	const struct job_description f = {"77", "name", "user", "script.sh", 1000000};
 	struct config c = {0};
 	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
 

@@ -1,10 +1,9 @@
 /*
  * Finding the processes of a job of OAR, PBS and Flux, and where there is no batch system.
  */
-#include "watch_tree.h"
+#include "job_processes_tree.h"
 
-/* ---- other batch systems -----------------------------------------------------------------------
- */
+/* ---- other batch systems --------------------------------------------------------------------- */
 
 static void oar_groups(void **state)
 {
@@ -138,7 +137,7 @@ static void a_job_that_has_not_begun(void **state)
 	open_watch(&w, (struct job_processes_options){
 			       .kind = JOB_PROCESSES_JOB, .root = root, .job = "99"});
 	assert_finds(&w, "");
-	assert_string_equal(w.how, "job 99 has no processes here, or there is none of that name");
+	assert_string_equal(w.how, "job 99 has no processes on this host, or does not exist");
 	assert_false(job_processes_over(&w));
 	fake(root, 300, 1, .comm = "slurmstepd");
 	put_of(root, 300, "cmdline", "slurmstepd: [99.0]|");
@@ -148,8 +147,7 @@ static void a_job_that_has_not_begun(void **state)
 	job_processes_close(&w);
 }
 
-/* ---- no batch system ---------------------------------------------------------------------------
- */
+/* ---- no batch system ------------------------------------------------------------------------- */
 
 static void the_session_then_the_user(void **state)
 {

@@ -1,5 +1,5 @@
 /* Finding processes on this machine: children that come and go, threads, and what it costs. */
-#include "watch_tree.h"
+#include "job_processes_tree.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -182,7 +182,7 @@ static void live_costs_little_when_nothing_happens(void **state)
 	w.finder->listed_ns = 1;
 	job_processes_update(&w);
 	assert_true(w.finder->fresh_count == 0);
-	size_t known = w.finder->proc_count;
+	size_t known = w.finder->procs.map.count;
 	assert_true(known > 2);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);

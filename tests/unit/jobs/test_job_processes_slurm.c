@@ -2,7 +2,7 @@
  * Finding the processes of a job of Slurm: by process trees, control groups of both versions, and
  * the environment.
  */
-#include "watch_tree.h"
+#include "job_processes_tree.h"
 
 /* A job with its batch script, the step that we are, and the main one. We are 301. */
 static void slurm_processes(const char *root)

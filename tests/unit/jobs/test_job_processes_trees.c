@@ -2,10 +2,9 @@
  * Finding the processes of a job by their descent, their sessions and their control groups, on
  * trees that the test writes.
  */
-#include "watch_tree.h"
+#include "job_processes_tree.h"
 
-/* ---- trees of processes ------------------------------------------------------------------------
- */
+/* ---- trees of processes ---------------------------------------------------------------------- */
 
 static void descendants_are_followed(void **state)
 {
@@ -180,7 +179,7 @@ static void what_is_not_there(void **state)
 	strbuf_reset(&why);
 	o = (struct job_processes_options){.kind = JOB_PROCESSES_JOB, .root = *state};
 	assert_int_equal(job_processes_open(&w, &o, &why), -ENOENT);
-	assert_text(&why, "not in a job of a batch system: name one");
+	assert_text(&why, "not inside a batch job: name a job");
 	strbuf_reset(&why);
 	o.job = "../../etc";
 	assert_int_equal(job_processes_open(&w, &o, &why), -EINVAL);
@@ -240,8 +239,7 @@ static void ranks_in_their_order(void **state)
 	job_processes_close(&w);
 }
 
-/* ---- control groups ----------------------------------------------------------------------------
- */
+/* ---- control groups -------------------------------------------------------------------------- */
 
 static void a_control_group_and_those_below(void **state)
 {

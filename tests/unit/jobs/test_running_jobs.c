@@ -20,7 +20,7 @@
 
 struct place {
 	char dir[64], local[96], host_dir[80];
-	struct jobdir j;
+	struct job_directory j;
 };
 
 static void make_place(struct place *p)
@@ -37,7 +37,7 @@ static void make_place(struct place *p)
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/job", p->dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	p->j = (struct jobdir)JOBDIR_INIT;
+	p->j = (struct job_directory)JOB_DIRECTORY_INIT;
 	p->j.path = xstrdup(path);
 	p->j.id = xstrdup("1");
 	p->j.fd = p->j.records = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -48,7 +48,7 @@ static void make_place(struct place *p)
 static void remove_place(struct place *p)
 {
 	assert_int_equal(fs_remove_tree(AT_FDCWD, p->dir), 0);
-	jobdir_release(&p->j);
+	job_directory_release(&p->j);
 }
 
 /* A record file on the local disk, with the start of this process. */
@@ -101,15 +101,15 @@ static void records_stay_while_somebody_writes(void **state)
 	assert_true(child > 0);
 	make_place(&p);
 	add_records(&p, "a", child);
-	assert_int_equal(jobdir_running(&p.j, false, &names), 1);
+	assert_int_equal(job_directory_running(&p.j, false, &names), 1);
 	snprintf(line, sizeof(line), "x (pid %d)", (int)child);
 	assert_string_equal(names.buf, line);
-	assert_int_equal(jobdir_collect_ended(&p.j, &why), 0);
+	assert_int_equal(job_directory_collect_ended(&p.j, &why), 0);
 	assert_true(is_local(&p, "a"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_int_equal(jobdir_running(&p.j, true, NULL), 0);
-	assert_int_equal(jobdir_collect_ended(&p.j, &why), 0);
+	assert_int_equal(job_directory_running(&p.j, true, NULL), 0);
+	assert_int_equal(job_directory_collect_ended(&p.j, &why), 0);
 	assert_false(is_local(&p, "a"));
 	remove_place(&p);
 }
@@ -122,14 +122,14 @@ static void callers_count_where_asked_for(void **state)
 	(void)state;
 	make_place(&p);
 	add_records(&p, "a", getppid());
-	assert_int_equal(jobdir_running(&p.j, false, NULL), 0);
-	assert_int_equal(jobdir_running(&p.j, true, NULL), 1);
-	assert_int_equal(jobdir_collect_ended(&p.j, &why), 0);
+	assert_int_equal(job_directory_running(&p.j, false, NULL), 0);
+	assert_int_equal(job_directory_running(&p.j, true, NULL), 1);
+	assert_int_equal(job_directory_collect_ended(&p.j, &why), 0);
 	assert_true(is_local(&p, "a"));
 	remove_place(&p);
 }
 
-static struct value *run_facts(const char *host, int64_t pid, bool ended)
+static struct value *run_metadata(const char *host, int64_t pid, bool ended)
 {
 	struct value *v = value_new(VALUE_DICT);
 
@@ -143,7 +143,7 @@ static struct value *run_facts(const char *host, int64_t pid, bool ended)
 
 static void check_run(const char *host, int64_t pid, bool ended, bool alive, bool over)
 {
-	_cleanup_value_ struct value *v = run_facts(host, pid, ended);
+	_cleanup_value_ struct value *v = run_metadata(host, pid, ended);
 
 	assert_int_equal(run_is_alive(v), alive);
 	assert_int_equal(run_is_over(v), over);

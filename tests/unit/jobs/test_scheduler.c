@@ -47,8 +47,8 @@ static const struct scheduler *check(const char *name, const char *id)
 
 static void check_fact(const struct scheduler *s, const char *key, const char *want)
 {
-	_cleanup_value_ struct value *facts = scheduler_facts(s, look_up);
-	const char *got = value_get_str(facts, key);
+	_cleanup_value_ struct value *metadata = scheduler_metadata(s, look_up);
+	const char *got = value_get_str(metadata, key);
 
 	if (!want && got)
 		fail_msg("%s of %s is '%s' and should not be there", key, s->name, got);
@@ -234,13 +234,13 @@ static void rows_are_sound(void **state)
 	for (const struct scheduler *s = schedulers; s->name; s++) {
 		assert_non_null(s->id[0]);
 		assert_non_null(s->jobname);
-		/* the list of facts ends before its room does */
-		assert_null(s->facts[ARRAY_SIZE(s->facts) - 1].key);
-		for (size_t i = 0; s->facts[i].key; i++) {
-			assert_non_null(s->facts[i].variable);
-			assert_string_not_equal(s->facts[i].key, "name");
+		/* the list of metadata ends before its room does */
+		assert_null(s->metadata[ARRAY_SIZE(s->metadata) - 1].key);
+		for (size_t i = 0; s->metadata[i].key; i++) {
+			assert_non_null(s->metadata[i].variable);
+			assert_string_not_equal(s->metadata[i].key, "name");
 			for (size_t j = 0; j < i; j++)
-				assert_string_not_equal(s->facts[i].key, s->facts[j].key);
+				assert_string_not_equal(s->metadata[i].key, s->metadata[j].key);
 		}
 	}
 }

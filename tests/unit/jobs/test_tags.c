@@ -7,7 +7,7 @@ static void check(const char *text, const char *json, const char *dropped)
 {
 	_cleanup_strbuf_ struct strbuf named = STRBUF_INIT;
 	_cleanup_value_ struct value *tags = tags_parse(text, &named);
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(tags, &j, NULL);
 	if (strcmp(j.out.buf, json) != 0)

@@ -29,7 +29,7 @@ static void fill(struct sample_set *s)
 		uint32_t e = sample_entity(s, kinds[row], names[row]);
 
 		if (row == 2)
-			sample_fact(s, e, "job", "8");
+			sample_set_metadata(s, e, "job", "8");
 		sample_row(s, e);
 		for (unsigned m = 0; m < ARRAY_SIZE(columns); m++)
 			sample_put(s, m, 100 * row + 10 * m);
@@ -106,7 +106,7 @@ static void test_selection_refuses(void **state)
 	for (int i = 0; i < METRIC_FILTER_MAX + 1; i++)
 		strbuf_addstr(&many, "rss,");
 	assert_int_equal(metric_filter_parse(&s, many.buf, &why), -EINVAL);
-	assert_contains(why.buf, "more than");
+	assert_contains(why.buf, "too many metrics");
 }
 
 static void test_lists(void **state)
@@ -114,15 +114,15 @@ static void test_lists(void **state)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct config c = {0};
 	struct node_settings s;
-	struct node_list l;
+	struct name_list l;
 
 	(void)state;
 	assert_int_equal(node_list_parse(&l, " a  b\\ c\t_(\\d+)$ "), 0);
 	assert_int_equal(l.count, 3);
-	assert_string_equal(l.words[0], "a");
-	assert_string_equal(l.words[1], "b c");
-	assert_string_equal(l.words[2], "_(\\d+)$");
-	node_list_release(&l);
+	assert_string_equal(l.names[0], "a");
+	assert_string_equal(l.names[1], "b c");
+	assert_string_equal(l.names[2], "_(\\d+)$");
+	name_list_release(&l);
 
 	for (int i = 0; i < SETTING_COUNT; i++)
 		config_set(&c, (enum setting_id)i, settings[i].fallback, "default");
@@ -157,16 +157,18 @@ static void test_settings_refuse(void **state)
 		enum setting_id id;
 		const char *value, *says;
 	} bad[] = {
-		{SETTING_NODE_PERIOD, "9ms", "node_period is a time"},
-		{SETTING_NODE_PERIOD, "2d", "node_period is a time"},
-		{SETTING_NODE_BATCH, "x", "node_batch is a time"},
-		{SETTING_NODE_SPOOL_LIMIT, "99999999999999999999G", "node_spool_limit is a size"},
-		{SETTING_NODE_SPOOL_LIMIT, "18446744073709551615T", "node_spool_limit is a size"},
-		{SETTING_NODE_SPOOL_LIMIT, "1K", "node_spool_limit is a size"},
-		{SETTING_NODE_INSECURE, "perhaps", "node_insecure is yes or no"},
-		{SETTING_NODE_BUDGET, "nan", "node_budget is a share"},
-		{SETTING_NODE_BUDGET, "-1", "node_budget is a share"},
-		{SETTING_NODE_SOURCES, "system@1ns", "no period of system"},
+		{SETTING_NODE_PERIOD, "9ms", "node_period takes a time"},
+		{SETTING_NODE_PERIOD, "2d", "node_period takes a time"},
+		{SETTING_NODE_BATCH, "x", "node_batch takes a time"},
+		{SETTING_NODE_SPOOL_LIMIT, "99999999999999999999G",
+		 "node_spool_limit takes a size"},
+		{SETTING_NODE_SPOOL_LIMIT, "18446744073709551615T",
+		 "node_spool_limit takes a size"},
+		{SETTING_NODE_SPOOL_LIMIT, "1K", "node_spool_limit takes a size"},
+		{SETTING_NODE_INSECURE, "perhaps", "node_insecure takes yes or no"},
+		{SETTING_NODE_BUDGET, "nan", "node_budget takes a share"},
+		{SETTING_NODE_BUDGET, "-1", "node_budget takes a share"},
+		{SETTING_NODE_SOURCES, "system@1ns", "invalid period"},
 		{SETTING_NODE_SOURCES, "nosuch=1", "there is no sampled source 'nosuch'"},
 		{SETTING_NODE_METRICS, "system.nosuch", "there is no metric 'system.nosuch'"},
 	};
@@ -187,8 +189,7 @@ static void test_settings_refuse(void **state)
 	}
 }
 
-/* ---- outlets ----------------------------------------------------------------------------------
- */
+/* ---- outlets --------------------------------------------------------------------------------- */
 
 struct counting {
 	unsigned sources, readings, fresh, flushes, restarts, ends;
@@ -300,8 +301,7 @@ static void test_tee(void **state)
 	sample_release(&set);
 }
 
-/* ---- others -----------------------------------------------------------------------------------
- */
+/* ---- others ---------------------------------------------------------------------------------- */
 
 static void test_power_of_a_command(void **state)
 {

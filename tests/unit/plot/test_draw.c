@@ -52,7 +52,7 @@ static const char *lines_of(const struct strbuf *out)
 static void test_gaps_and_points(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_curve_ struct curve c = {0};
+	_cleanup_points_ struct points c = {0};
 	struct plot_line line = {.label = ""};
 	struct plot p = {.title = "t", .unit = "W", .lines = &line, .line_count = 1};
 
@@ -63,19 +63,19 @@ static void test_gaps_and_points(void **state)
 	svg(&(struct plot){.title = "t"}, &out);
 	assert_contains(out.buf, ">no data</text>");
 	/* only what is no number */
-	curve_add(&c, 5 * S, NAN, NAN, NAN);
+	points_add(&c, 5 * S, NAN, NAN, NAN);
 	line.points = c;
 	svg(&p, &out);
 	assert_contains(out.buf, ">no data</text>");
 	/* one point is a dot */
-	curve_add(&c, 6 * S, 3, 3, 3);
+	points_add(&c, 6 * S, 3, 3, 3);
 	line.points = c;
 	svg(&p, &out);
 	assert_int_equal(count(lines_of(&out), "<circle"), 1);
 	assert_int_equal(count(lines_of(&out), "<polyline"), 0);
 	/* a line, what is not finite, a line, what is not finite, a dot */
 	for (int64_t i = 7; i < 30; i++)
-		curve_add(&c, i * S, i == 15 ? INFINITY : i == 28 ? -INFINITY : 4, 4, 4);
+		points_add(&c, i * S, i == 15 ? INFINITY : i == 28 ? -INFINITY : 4, 4, 4);
 	line.points = c;
 	svg(&p, &out);
 	assert_int_equal(count(lines_of(&out), "<circle"), 1);
@@ -91,8 +91,8 @@ static void test_gaps_and_points(void **state)
 	line.label = NULL;
 	svg(&p, &out);
 	/* numbers at the end of what there is */
-	curve_add(&c, 31 * S, 1e300, 1e300, 1e300);
-	curve_add(&c, 32 * S, -1e300, -1e300, -1e300);
+	points_add(&c, 31 * S, 1e300, 1e300, 1e300);
+	points_add(&c, 32 * S, -1e300, -1e300, -1e300);
 	line.points = c;
 	svg(&p, &out);
 	p.logarithmic = true;
@@ -102,13 +102,13 @@ static void test_gaps_and_points(void **state)
 static void test_many_points(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_curve_ struct curve c = {0};
+	_cleanup_points_ struct points c = {0};
 
 	(void)state;
 	for (int64_t i = 0; i < 100000; i++) {
 		double v = i == 50000 ? 900 : 10;
 
-		curve_add(&c, i * S, v, v, v);
+		points_add(&c, i * S, v, v, v);
 	}
 	struct plot_line line = {.label = "x", .points = c};
 	const struct plot p = {.title = "t", .unit = "W", .lines = &line, .line_count = 1};
@@ -134,7 +134,7 @@ static void test_many_lines(void **state)
 		for (int64_t k = 0; k < 3; k++) {
 			double v = i == 1234 ? 99 : (double)(i % 7);
 
-			curve_add(&lines[i].points, k * 10 * S, v, v, v);
+			points_add(&lines[i].points, k * 10 * S, v, v, v);
 		}
 	}
 	svg(&p, &out);
@@ -151,7 +151,7 @@ static void test_many_lines(void **state)
 	assert_int_equal(count(narrow.buf, "class=\"line\""), 2);
 	assert_contains(narrow.buf, ">mean of 20, smallest to largest</text>");
 	for (size_t i = 0; i < 10000; i++)
-		curve_release(&lines[i].points);
+		points_release(&lines[i].points);
 	free(lines);
 }
 
@@ -166,7 +166,7 @@ static void test_odd_texts(void **state)
 	(void)state;
 	for (size_t i = 0; i < 10000000; i += 2)
 		memcpy(large + i, "\xc3\xa4", 2);
-	curve_add(&line.points, S, 1, 1, 1);
+	points_add(&line.points, S, 1, 1, 1);
 	p.lines = &line;
 	p.line_count = 1;
 	svg(&p, &out);
@@ -185,7 +185,7 @@ static void test_odd_texts(void **state)
 				 0);
 		assert_true(out.len > 500);
 	}
-	curve_release(&line.points);
+	points_release(&line.points);
 }
 
 static void test_pages(void **state)
@@ -216,10 +216,10 @@ static void test_files(void **state)
 	const struct plot p = {.title = "t"};
 	struct stat st;
 
-	assert_int_equal(plot_picture(&p, PLOT_PNG, 200, 120, path, &why), 0);
+	assert_int_equal(plot_pictures(&p, 1, PLOT_PNG, 200, 120, path, &why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size > 300);
-	assert_int_equal(plot_picture(&p, PLOT_PNG, 200, 120, *state, &why), -EISDIR);
+	assert_int_equal(plot_pictures(&p, 1, PLOT_PNG, 200, 120, *state, &why), -EISDIR);
 	assert_contains(why.buf, "cannot write");
 }
 

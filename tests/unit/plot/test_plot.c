@@ -10,57 +10,7 @@
 
 #define S ((int64_t)1000000)
 
-/* ---- values in words --------------------------------------------------------------------------
- */
-
-static void says(double value, const char *unit, const char *want)
-{
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-
-	plot_add_value(&out, value, unit);
-	if (strcmp(out.buf, want) != 0)
-		fail_msg("%g %s is '%s', want '%s'", value, unit ? unit : "", out.buf, want);
-}
-
-static void test_values(void **state)
-{
-	(void)state;
-	says(0, "bytes", "0 B");
-	says(1023, "bytes", "1023 B");
-	says(1024, "bytes", "1 KiB");
-	says(1.5 * 1024 * 1024 * 1024, "bytes", "1.5 GiB");
-	says(1048570, "bytes", "1 MiB");
-	says(-2048, "bytes/s", "-2 KiB/s");
-	says(2048, "KiB", "2 MiB");
-	says(2, "512 bytes", "1 KiB");
-	says(999, "count", "999");
-	says(1000, "count", "1 k");
-	says(12345678, "1/s", "12.3 M/s");
-	says(0.25, "1/s", "0.25 /s");
-	says(2.5e9, "cycles", "2.5 G cycles");
-	says(12.5, "%", "12.5 %");
-	says(2800, "%", "2800 %");
-	says(0.75, "ratio", "0.75");
-	says(61.25, "degC", "61.2 \302\260C");
-	says(0.015, "W", "15 mW");
-	says(1250, "W", "1.25 kW");
-	says(3.6e6, "J", "3.6 MJ");
-	says(2.4e9, "Hz", "2.4 GHz");
-	says(1500, "us", "1.5 ms");
-	says(90e6, "us", "90 s");
-	says(7200e6, "us", "2 h");
-	says(5400e9, "ns", "90 min");
-	says(2e6, "us/s", "2 s/s");
-	says(7, "", "7");
-	says(7, NULL, "7");
-	says(3, "furlongs/s", "3 furlongs/s");
-	says(NAN, "bytes", "-");
-	says(INFINITY, "bytes", "-");
-	says(1e300, "count", "1e+285 P");
-}
-
-/* ---- axes of values ---------------------------------------------------------------------------
- */
+/* ---- axes of values -------------------------------------------------------------------------- */
 
 /* low high: label label ... */
 static void axis_is(double low, double high, const char *unit, bool logarithmic, const char *want)
@@ -128,7 +78,7 @@ static void test_axes_of_nothing(void **state)
 			plot_axis_values(&a, odd[i][0], odd[i][1], "bytes", log, 5);
 			assert_true(isfinite(a.low) && isfinite(a.high) && a.low < a.high);
 			assert_true(a.ticks.count >= 1 && a.ticks.count <= PLOT_TICKS_MAX);
-			assert_true(!a.logarithmic || a.low > 0);
+			assert_true(!a.log_place || a.low > 0);
 		}
 }
 
@@ -147,7 +97,7 @@ static void test_logarithmic_axes(void **state)
 	assert_true(a.low > 0.99e-4 && a.low < 1.01e-3);
 	/* nothing above 0 */
 	plot_axis_values(&a, -5, -1, "W", true, 5);
-	assert_false(a.logarithmic);
+	assert_false(a.log_place);
 
 	plot_axis_values(&a, 1, 1000, "1/s", true, 5);
 	assert_true(fabs(plot_axis_place(&a, 1)) < 1e-9);
@@ -170,8 +120,7 @@ static void test_logarithmic_axes(void **state)
 	assert_string_equal(a.ticks.list[0].label, "\u2264 0");
 }
 
-/* ---- times ------------------------------------------------------------------------------------
- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 static int64_t at(const char *text)
 {
@@ -251,19 +200,18 @@ static void test_short_and_odd_times(void **state)
 	assert_int_equal(t.count, 0);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void test_peaks_stay(void **state)
 {
-	_cleanup_curve_ struct curve c = {0};
+	_cleanup_points_ struct points c = {0};
 	struct plot_column columns[100] = {0};
 
 	(void)state;
 	for (int64_t i = 0; i < 100000; i++) {
 		double v = i == 54321 ? 1000 : i == 77777 ? -1000 : (double)(i % 10);
 
-		curve_add(&c, i * S, v, v, v);
+		points_add(&c, i * S, v, v, v);
 	}
 	assert_int_equal(plot_reduce(&c, 0, 100000 * S, columns, 100), 100000);
 	for (size_t i = 0; i < 100; i++) {
@@ -278,7 +226,7 @@ static void test_peaks_stay(void **state)
 
 static void test_gaps(void **state)
 {
-	_cleanup_curve_ struct curve c = {0};
+	_cleanup_points_ struct points c = {0};
 	struct plot_column columns[100] = {0};
 
 	(void)state;
@@ -287,7 +235,7 @@ static void test_gaps(void **state)
 
 		/* nothing from 50 to 59; 40 and 41 are missing, which is no gap yet */
 		if (i / 10 != 5 && i != 40 && i != 41)
-			curve_add(&c, i * S, v, v, v);
+			points_add(&c, i * S, v, v, v);
 	}
 	assert_int_equal(plot_reduce(&c, 0, 100 * S, columns, 100), 86);
 	for (size_t i = 0; i < 100; i++) {
@@ -301,14 +249,14 @@ static void test_gaps(void **state)
 
 static void test_ranges_and_windows(void **state)
 {
-	_cleanup_curve_ struct curve c = {0};
+	_cleanup_points_ struct points c = {0};
 	struct plot_column columns[4] = {0};
 
 	(void)state;
-	curve_add(&c, 10 * S, 5, 1, 9);
-	curve_add(&c, 20 * S, 5, NAN, INFINITY);
-	curve_add(&c, 30 * S, 5, 6, 4); /* extremes that are none */
-	curve_add(&c, 40 * S, 7, 7, 7);
+	points_add(&c, 10 * S, 5, 1, 9);
+	points_add(&c, 20 * S, 5, NAN, INFINITY);
+	points_add(&c, 30 * S, 5, 6, 4); /* extremes that are none */
+	points_add(&c, 40 * S, 7, 7, 7);
 	assert_int_equal(plot_reduce(&c, 10 * S, 30 * S, columns, 4), 3);
 	assert_true(columns[0].low == 1 && columns[0].high == 9);
 	assert_true(columns[2].low == 5 && columns[2].high == 5);
@@ -318,7 +266,7 @@ static void test_ranges_and_windows(void **state)
 	/* nothing, and a time that is none */
 	struct plot_column none[4] = {0};
 	assert_int_equal(plot_reduce(&c, 50 * S, 60 * S, none, 4), 0);
-	assert_int_equal(plot_reduce(&(struct curve){0}, 0, S, none, 4), 0);
+	assert_int_equal(plot_reduce(&(struct points){0}, 0, S, none, 4), 0);
 	assert_int_equal(plot_reduce(&c, 40 * S, 40 * S, none, 4), 1);
 	assert_int_equal(none[0].count, 1);
 }
@@ -329,9 +277,9 @@ static bool log_helps(const char *unit, size_t n, const double *values)
 	struct plot p = {.unit = unit, .lines = &line, .line_count = 1};
 
 	for (size_t i = 0; i < n; i++)
-		curve_add(&line.points, (int64_t)i * S, values[i], values[i], values[i]);
+		points_add(&line.points, (int64_t)i * S, values[i], values[i], values[i]);
 	bool helps = plot_log_helps(&p);
-	curve_release(&line.points);
+	points_release(&line.points);
 	return helps;
 }
 #define LOG_HELPS(unit, ...) \
@@ -361,12 +309,12 @@ static void test_figures_and_forms(void **state)
 	(void)state;
 	plot_line_figures(&line, &mean, &maximum);
 	assert_true(isnan(mean) && isnan(maximum));
-	curve_add(&line.points, 0, 1, 0, 5);
-	curve_add(&line.points, S, NAN, NAN, NAN);
-	curve_add(&line.points, 2 * S, 3, 3, 3);
+	points_add(&line.points, 0, 1, 0, 5);
+	points_add(&line.points, S, NAN, NAN, NAN);
+	points_add(&line.points, 2 * S, 3, 3, 3);
 	plot_line_figures(&line, &mean, &maximum);
 	assert_true(mean == 2 && maximum == 5);
-	curve_release(&line.points);
+	points_release(&line.points);
 
 	assert_true(plot_form_of("a.svg", &form) && form == PLOT_SVG);
 	assert_true(plot_form_of("/x.y/a.PNG", &form) && form == PLOT_PNG);
@@ -380,7 +328,6 @@ static void test_figures_and_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_linear_axes),
 		cmocka_unit_test(test_axes_of_nothing),
 		cmocka_unit_test(test_logarithmic_axes),

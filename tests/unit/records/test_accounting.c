@@ -2,7 +2,7 @@
  * The books on records made up here: every order of events that a real machine produces too rarely
  * to wait for. Each test writes a record file frame by frame and looks at what it adds up to.
  */
-#include "books.h"
+#include "accounting.h"
 
 static void test_plain(void **state)
 {
@@ -502,9 +502,41 @@ static void test_threads_once(void **state)
 	accounting_release(&b);
 }
 
+/* Joined records are taken over for the same files, once, and not when a file has grown. */
+static void test_reuse(void **state)
+{
+	struct file f;
+	struct accounting b, again, grown;
+	struct accounting_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	END(&f, 100, 10, 20, 0, 500, 0);
+	load(&b, &f, 1, &s);
+	int copy = dup(f.fd), longer = dup(f.fd);
+	accounting_init(&again);
+	assert_int_equal(accounting_add(&again, copy, "job/f", "here.12345678"), 0);
+	again.keep_threads = true;
+	assert_int_equal(write(longer, "x", 1), 1);
+	accounting_init(&grown);
+	assert_int_equal(accounting_add(&grown, longer, "f", "here.12345678"), 0);
+	assert_false(accounting_reuse(&grown, &b));
+	assert_true(accounting_reuse(&again, &b));
+	assert_int_equal(again.process_count, 1);
+	assert_string_equal(again.files[0].name, "job/f");
+	assert_int_equal(b.file_count, 0);
+	/* there is nothing left to take */
+	assert_false(accounting_reuse(&grown, &b));
+	accounting_release(&b);
+	accounting_release(&again);
+	accounting_release(&grown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_threads_once),
 		cmocka_unit_test(test_pid_reuse),

@@ -2,7 +2,7 @@
  * The books of children that nobody was seen to wait for, on records made up here: what their
  * parents' reaper was told is theirs, too, and must be counted once.
  */
-#include "books.h"
+#include "accounting.h"
 
 /* The kernel's report of an end, with the CPU time that it knew of; where nobody told of the fork,
  * the begin is that of a clock tick. */

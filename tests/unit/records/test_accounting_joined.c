@@ -2,7 +2,7 @@
  * The books on processes that several speak of: pid namespaces, a run inside a run, parents that
  * could not be entered.
  */
-#include "books.h"
+#include "accounting.h"
 
 /* Pid 2 in a pid namespace of its own. */
 #define INSIDE(f, device, start_ms, end_ms)                                                      \

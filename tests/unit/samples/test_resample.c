@@ -8,12 +8,12 @@
 #define S 1000000 /* a second */
 
 /* time in s, value, time, value ... */
-static struct curve make(size_t n, const double *pairs)
+static struct points make(size_t n, const double *pairs)
 {
-	struct curve c = {0};
+	struct points c = {0};
 
 	for (size_t i = 0; i + 1 < n; i += 2)
-		curve_add(&c, (int64_t)(pairs[i] * S), pairs[i + 1], pairs[i + 1], pairs[i + 1]);
+		points_add(&c, (int64_t)(pairs[i] * S), pairs[i + 1], pairs[i + 1], pairs[i + 1]);
 	return c;
 }
 #define CURVE(...) make(sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
@@ -46,7 +46,7 @@ static void levels(void **state)
 {
 	/* two in the first step; none in the second, between the one before and the next; then a
 	 * gap */
-	struct curve c = CURVE(0, 1, 0.5, 3, 2, 10, 3, 20, 4, 30, 9, 5);
+	struct points c = CURVE(0, 1, 0.5, 3, 2, 10, 3, 20, 4, 30, 9, 5);
 	struct resample_grid g = {0, S, 10};
 	struct resample s;
 
@@ -65,7 +65,7 @@ static void levels(void **state)
 	near(s.value[9], 5);
 	/* 1 to 3 in half a second, 3 to 10 in one and a half, then 10 to 20 to 30; a gap */
 	near(resample_time_mean(&s, &g), (1 + 6.5 * 1.5 + 15 + 25) / 4);
-	curve_release(&c);
+	points_release(&c);
 	resample_release(&s);
 }
 
@@ -73,7 +73,7 @@ static void levels(void **state)
 static void extremes(void **state)
 {
 	/* 0 to 10 in two steps, then down, and one that ends in the middle of a step */
-	struct curve c = CURVE(0, 0, 1.9, 10, 3.5, 0), part = CURVE(0, 4, 0.8, 4), out = {0};
+	struct points c = CURVE(0, 0, 1.9, 10, 3.5, 0), part = CURVE(0, 4, 0.8, 4), out = {0};
 	struct resample_grid g = {0, S, 4};
 	struct resample s, other;
 
@@ -98,9 +98,9 @@ static void extremes(void **state)
 	for (size_t i = 0; i < out.count; i++)
 		assert_true(out.points[i].low <= out.points[i].value &&
 			    out.points[i].value <= out.points[i].high);
-	curve_release(&c);
-	curve_release(&part);
-	curve_release(&out);
+	points_release(&c);
+	points_release(&part);
+	points_release(&out);
 	resample_release(&s);
 	resample_release(&other);
 }
@@ -108,7 +108,7 @@ static void extremes(void **state)
 static void rates(void **state)
 {
 	/* 10 a second, a reset, then 4 over two steps and a half */
-	struct curve c = CURVE(0, 0, 1, 10, 2, 20, 3, 0, 5.5, 10);
+	struct points c = CURVE(0, 0, 1, 10, 2, 20, 3, 0, 5.5, 10);
 	struct resample_grid g = {0, S, 6};
 	struct resample s;
 
@@ -121,7 +121,7 @@ static void rates(void **state)
 	near(s.value[3], 4);
 	near(s.value[4], 4);
 	near(s.value[5], 4);
-	curve_release(&c);
+	points_release(&c);
 
 	/* extremes of rates within one wide step */
 	c = CURVE(0, 0, 1, 1, 2, 101, 4, 101);
@@ -130,20 +130,20 @@ static void rates(void **state)
 	near(s.value[0], 101.0 / 4);
 	near(s.low[0], 0);
 	near(s.high[0], 100);
-	curve_release(&c);
+	points_release(&c);
 
 	/* readings a moment after another make no peak, in the middle or at the end */
 	c = CURVE(0, 0, 1, 10, 1.001, 11, 2, 20, 3, 30, 3.001, 31);
 	resample_take(&s, &g, &c, KIND_COUNTER);
 	near(s.low[0], 10);
 	near(s.high[0], 11 / 1.001);
-	curve_release(&c);
+	points_release(&c);
 	resample_release(&s);
 }
 
 static void sums(void **state)
 {
-	struct curve a = CURVE(0, 1, 1, 2, 2, 3), b = CURVE(1, 10, 2, 20);
+	struct points a = CURVE(0, 1, 1, 2, 2, 3), b = CURVE(1, 10, 2, 20);
 	struct resample_grid g = {0, S, 3};
 	struct resample one, all;
 
@@ -171,8 +171,8 @@ static void sums(void **state)
 				   : agg == AGG_MIN ? 3
 						    : 11.5);
 	}
-	curve_release(&a);
-	curve_release(&b);
+	points_release(&a);
+	points_release(&b);
 	resample_release(&one);
 	resample_release(&all);
 }
@@ -181,7 +181,7 @@ static void sums(void **state)
 static void peaks_stay(void **state)
 {
 	struct resample_grid g = {0, S, 8000};
-	struct curve out = {0};
+	struct points out = {0};
 	struct resample s;
 
 	(void)state;
@@ -204,7 +204,7 @@ static void peaks_stay(void **state)
 	}
 	near(high, 2000);
 	near(low, -10);
-	curve_release(&out);
+	points_release(&out);
 	resample_release(&s);
 }
 
@@ -212,9 +212,9 @@ static void peaks_stay(void **state)
 static void means_over_time(void **state)
 {
 	/* half of 3 s at 100 %, then the last reading, 1 ms behind the one before */
-	struct curve busy = CURVE(0, 0, 1.5, 100, 3, 0, 3.001, 100);
-	struct curve level = CURVE(0, 8, 1, 8, 2, 4, 2.5, 4, 2.501, 0);
-	struct curve cpu = CURVE(0, 0, 1, 0.5, 2, 1.2, 2.7, 1.2, 2.700001, 1.3);
+	struct points busy = CURVE(0, 0, 1.5, 100, 3, 0, 3.001, 100);
+	struct points level = CURVE(0, 8, 1, 8, 2, 4, 2.5, 4, 2.501, 0);
+	struct points cpu = CURVE(0, 0, 1, 0.5, 2, 1.2, 2.7, 1.2, 2.700001, 1.3);
 	const int64_t grids[] = {S / 10, S / 3, S, 7 * (int64_t)S};
 
 	(void)state;
@@ -225,23 +225,23 @@ static void means_over_time(void **state)
 		resample_init(&s, &g);
 		resample_take(&s, &g, &busy, KIND_MEAN);
 		near(resample_time_mean(&s, &g), (150 + 0.1) / 3.001);
-		near(curve_time_mean(&busy, KIND_MEAN), (150 + 0.1) / 3.001);
+		near(points_time_mean(&busy, KIND_MEAN), (150 + 0.1) / 3.001);
 		resample_take(&s, &g, &level, KIND_GAUGE);
 		near(resample_time_mean(&s, &g), (8 + 6 + 2 + 0.002) / 2.501);
-		near(curve_time_mean(&level, KIND_GAUGE), (8 + 6 + 2 + 0.002) / 2.501);
+		near(points_time_mean(&level, KIND_GAUGE), (8 + 6 + 2 + 0.002) / 2.501);
 		resample_take(&s, &g, &cpu, KIND_COUNTER);
 		near(resample_time_mean(&s, &g), 1.3 / 2.700001);
 		resample_release(&s);
 	}
-	curve_release(&busy);
-	curve_release(&level);
-	curve_release(&cpu);
+	points_release(&busy);
+	points_release(&level);
+	points_release(&cpu);
 }
 
 /* The first of means is over the time since its source was read before. */
 static void first_means(void **state)
 {
-	struct curve busy = CURVE(3.5, 88, 7.5, 0, 8, 0);
+	struct points busy = CURVE(3.5, 88, 7.5, 0, 8, 0);
 	const int64_t grids[] = {S / 10, S / 3, S, 7 * (int64_t)S};
 
 	(void)state;
@@ -256,17 +256,17 @@ static void first_means(void **state)
 		near(resample_time_mean(&s, &g), 38.5);
 		resample_release(&s);
 	}
-	curve_release(&busy);
+	points_release(&busy);
 }
 
 /* A host that ends adds its part; one that is not heard of for a while leaves the sum unknown. */
 static void hosts_with_gaps(void **state)
 {
-	struct curve a = CURVE(0, 10, 1, 10, 2, 10, 3, 10, 8, 10, 9, 10, 10, 10);
-	struct curve b = CURVE(0, 5, 1, 5, 2, 5, 3, 5, 4, 5, 5, 5, 6, 5, 7, 5, 8, 5, 9, 5, 9.5, 5);
+	struct points a = CURVE(0, 10, 1, 10, 2, 10, 3, 10, 8, 10, 9, 10, 10, 10);
+	struct points b = CURVE(0, 5, 1, 5, 2, 5, 3, 5, 4, 5, 5, 5, 6, 5, 7, 5, 8, 5, 9, 5, 9.5, 5);
 	struct resample_grid g = {0, S, 11};
 	struct resample one, all;
-	struct curve out = {0};
+	struct points out = {0};
 
 	(void)state;
 	resample_init(&one, &g);
@@ -284,9 +284,9 @@ static void hosts_with_gaps(void **state)
 	for (size_t i = 0; i < out.count; i++)
 		assert_true(out.points[i].time < 3 * S || out.points[i].time > 7 * S);
 	near(resample_time_mean(&all, &g), (3 * 15 + 15 + 12.5) / 5);
-	curve_release(&out);
-	curve_release(&a);
-	curve_release(&b);
+	points_release(&out);
+	points_release(&a);
+	points_release(&b);
 	resample_release(&one);
 	resample_release(&all);
 }
@@ -295,9 +295,9 @@ static void hosts_with_gaps(void **state)
  * time between. */
 static void seldom_read(void **state)
 {
-	struct curve c = CURVE(0, 10, 1, 40, 3, 20, 7, 80);
+	struct points c = CURVE(0, 10, 1, 40, 3, 20, 7, 80);
 	struct resample_grid g = {0, S, 16};
-	struct curve out = {0};
+	struct points out = {0};
 	struct resample s, all;
 
 	(void)state;
@@ -328,35 +328,35 @@ static void seldom_read(void **state)
 	assert_int_equal(out.count, 4);
 	near(out.points[3].value, 160);
 	/* growing distances, the last of them far more than usual */
-	struct curve grows = CURVE(0, 1, 0.5, 2, 1, 3, 2, 4, 4, 5, 7.5, 6);
+	struct points grows = CURVE(0, 1, 0.5, 2, 1, 3, 2, 4, 4, 5, 7.5, 6);
 	out.count = 0;
 	resample_take(&s, &g, &grows, KIND_GAUGE);
 	assert_true(resample_reduce(&s, &g, looked, 400, 1, &out));
 	assert_int_equal(out.count, 6);
 	/* nothing at all was read in between: two runs of a job */
-	struct curve twice = CURVE(0, 1, 0.5, 2, 1, 3, 6.5, 6, 7, 7, 7.5, 8);
+	struct points twice = CURVE(0, 1, 0.5, 2, 1, 3, 6.5, 6, 7, 7, 7.5, 8);
 	out.count = 0;
 	memset(looked + 3, false, 10);
 	resample_take(&s, &g, &twice, KIND_GAUGE);
 	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
 	memset(looked, true, sizeof(looked));
-	curve_release(&grows);
-	curve_release(&twice);
+	points_release(&grows);
+	points_release(&twice);
 	out.count = 0;
 	resample_take(&s, &g, &c, KIND_MEAN);
 	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
 	out.count = 0;
 	resample_take(&s, &g, &c, KIND_COUNTER);
 	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
-	curve_release(&out);
-	curve_release(&c);
+	points_release(&out);
+	points_release(&c);
 	resample_release(&s);
 	resample_release(&all);
 }
 
 static void nothing(void **state)
 {
-	struct curve none = {0}, out = {0};
+	struct points none = {0}, out = {0};
 	struct resample_grid g = resample_grid(0, 0, 0, 100);
 	struct resample s;
 
@@ -367,12 +367,12 @@ static void nothing(void **state)
 	resample_reduce(&s, &g, looked, 400, 1, &out);
 	assert_int_equal(out.count, 0);
 	/* times far outside of the grid go into its ends */
-	struct curve far = CURVE(-1e12, 1, 1e12, 3);
+	struct points far = CURVE(-1e12, 1, 1e12, 3);
 	resample_take(&s, &g, &far, KIND_GAUGE);
 	near(s.low[0], 1);
 	near(s.high[0], 3);
-	curve_release(&far);
-	curve_release(&out);
+	points_release(&far);
+	points_release(&out);
 	resample_release(&s);
 }
 

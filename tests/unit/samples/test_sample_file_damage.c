@@ -6,8 +6,7 @@
 
 #include <errno.h>
 
-/* ---- damage -----------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void check_damage(const struct made *m, const struct strbuf *bytes, size_t where,
 			 const char *what, size_t at_most)
@@ -72,7 +71,7 @@ static void damage_of_the_first_bytes(void **state)
 	/* where there is none, it is anybody's file */
 	bytes.buf[0] = 'Q';
 	assert_int_equal(sample_file_open(&f, memory_file(bytes.buf, 2000), &why), -EBADMSG);
-	assert_text(&why, "is no sample file");
+	assert_text(&why, "is not a sample file");
 	made_release(&m);
 }
 
@@ -140,8 +139,7 @@ static void damage_is_booked(void **state)
 	made_release(&m);
 }
 
-/* ---- files that grow --------------------------------------------------------------------------
- */
+/* ---- files that grow ------------------------------------------------------------------------- */
 
 static void truncation_at_every_length(void **state)
 {
@@ -234,8 +232,7 @@ static void reading_beside_the_writer(void **state)
 	made_release(&m);
 }
 
-/* ---- files of several hosts -------------------------------------------------------------------
- */
+/* ---- files of several hosts ------------------------------------------------------------------ */
 
 static void make_other(struct made *m, struct strbuf *bytes)
 {

@@ -100,13 +100,13 @@ static void senseless_frames(void **state)
 		CASE(SMP_READING, "\x00\x01\x00\xff\xff\xff\xff\x0f"), /* cut off */
 		CASE(SMP_READING, "\x00"),
 		CASE(SMP_READING, ""),
-		CASE(SMP_SOURCE, "\x80\x02\x00\x02x\x01\x00"),     /* source 256 */
-		CASE(SMP_SOURCE, "\x00\x00\x02x\x01\x41"),         /* 65 metrics */
-		CASE(SMP_SOURCE, "\x00\x00\x00\x01\x00"),          /* no name */
-		CASE(SMP_SOURCE, "\x00\x00\x03x\x00\x01\x00"),     /* NUL in it */
-		CASE(SMP_ENTITIES, "\x00\x01\x00\x00\x02n\x00"),   /* kind 0 */
-		CASE(SMP_ENTITIES, "\x00\x01\x00\x03\x00\x00"),    /* no name */
-		CASE(SMP_ENTITIES, "\x00\x01\x00\x03\x02n\x02x"),  /* facts without end of line */
+		CASE(SMP_SOURCE, "\x80\x02\x00\x02x\x01\x00"),    /* source 256 */
+		CASE(SMP_SOURCE, "\x00\x00\x02x\x01\x41"),        /* 65 metrics */
+		CASE(SMP_SOURCE, "\x00\x00\x00\x01\x00"),         /* no name */
+		CASE(SMP_SOURCE, "\x00\x00\x03x\x00\x01\x00"),    /* NUL in it */
+		CASE(SMP_ENTITIES, "\x00\x01\x00\x00\x02n\x00"),  /* kind 0 */
+		CASE(SMP_ENTITIES, "\x00\x01\x00\x03\x00\x00"),   /* no name */
+		CASE(SMP_ENTITIES, "\x00\x01\x00\x03\x02n\x02x"), /* metadata without end of line */
 		CASE(SMP_ENTITIES, "\x00\x01\x00\x03\x02n\x02\n"), /* nor key */
 		CASE(SMP_ENTITIES, "\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x03\x02n\x00"),
 		CASE(SMP_ABSENT, "\x00\x01\x41\x02n"),
@@ -148,17 +148,17 @@ static void files_that_are_none(void **state)
 	(void)state;
 	assert_int_equal(sample_file_open(&f, memory_file("hello world, this is text", 25), &why),
 			 -EBADMSG);
-	assert_text(&why, "is no sample file");
+	assert_text(&why, "is not a sample file");
 	strbuf_reset(&why);
 	assert_int_equal(sample_file_open(&f, memory_file("x", 1), &why), -EBADMSG);
 	strbuf_reset(&why);
 	raw_head(&out, 2);
 	assert_int_equal(sample_file_open(&f, memory_file(out.buf, out.len), &why), -EBADMSG);
-	assert_text(&why, "is of version 2, this program reads version 1");
+	assert_text(&why, "has version 2, but this program reads version 1");
 	strbuf_reset(&why);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(sample_file_open(&f, pipes[0], &why), -EINVAL);
-	assert_text(&why, "is no file");
+	assert_text(&why, "is not a regular file");
 	close(pipes[1]);
 	/* one that has just been made */
 	open_bytes(&f, "", 0);

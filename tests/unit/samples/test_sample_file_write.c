@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-/* ---- round trips ------------------------------------------------------------------------------
- */
+/* ---- round trips ----------------------------------------------------------------------------- */
 
 static void every_event_once(void **state)
 {
@@ -21,7 +20,7 @@ static void every_event_once(void **state)
 	sample_begin(s);
 	s->time_ns = 6500000000;
 	uint32_t e = sample_entity(s, ENTITY_GPU, "gpu \"0\"");
-	sample_fact(s, e, "model", "A = B");
+	sample_set_metadata(s, e, "model", "A = B");
 	sample_row(s, e);
 	sample_put(s, 0, 5);
 	sample_put(s, 2, -40500);
@@ -64,7 +63,7 @@ static void every_event_once(void **state)
 	assert_int_equal(f.source, 0);
 	assert_int_equal(src->entities[f.entity].kind, ENTITY_GPU);
 	assert_string_equal(src->entities[f.entity].name, "gpu \"0\"");
-	assert_string_equal(src->entities[f.entity].facts, "model=A = B\n");
+	assert_string_equal(src->entities[f.entity].metadata, "model=A = B\n");
 
 	assert_int_equal(sample_file_next(&f), SAMPLE_ABSENT);
 	assert_int_equal(f.metric, 1);
@@ -175,7 +174,7 @@ static void entities_and_sources_are_told_once(void **state)
 		sample_row(s, sample_entity(s, ENTITY_CPU, "0"));
 		sample_put(s, 0, n);
 		if (n == 100)
-			sample_fact(s, 0, "model", "new");
+			sample_set_metadata(s, 0, "model", "new");
 		if (n == 150)
 			sample_absent(s, 2, "why not");
 		sample_writer_add(m.w, 0, s);
@@ -272,8 +271,7 @@ static void a_large_reading_is_split(void **state)
 	made_release(&m);
 }
 
-/* ---- size -------------------------------------------------------------------------------------
- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 static const struct sample_metric process_metrics[] = {
 	{"user_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 10000, "CPU time in user mode"},
@@ -353,8 +351,8 @@ static void bytes_of_a_process_sample(void **state)
 			snprintf(name, sizeof(name), "%u.%u", 400000 + n, 8812345 + n);
 			uint32_t e = sample_entity(s, ENTITY_PROCESS, name);
 			snprintf(args, sizeof(args), "/opt/model/bin/ocean --rank %u", n);
-			sample_fact(s, e, "exe", "ocean");
-			sample_fact(s, e, "args", args);
+			sample_set_metadata(s, e, "exe", "ocean");
+			sample_set_metadata(s, e, "args", args);
 			one_second(&m, n, second, values[n]);
 			sample_row(s, e);
 			for (unsigned k = 0; k < 12; k++)
@@ -371,8 +369,7 @@ static void bytes_of_a_process_sample(void **state)
 	made_release(&m);
 }
 
-/* ---- full disks -------------------------------------------------------------------------------
- */
+/* ---- full disks ------------------------------------------------------------------------------ */
 
 /* A writer into a file of this directory. */
 static void made_on_disk(struct made *m, const char *dir)

@@ -253,7 +253,7 @@ static int on_names(void *user, uint64_t number, const char *reason)
 {
 	(void)user;
 	(void)number;
-	assert_contains(reason, "more names");
+	assert_contains(reason, "too many names");
 	told_of_names++;
 	return 0;
 }

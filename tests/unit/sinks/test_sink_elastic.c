@@ -1,7 +1,7 @@
 /* Feed elastic against a stand-in that checks every request: documents are there once, whatever
  * the server does meanwhile. */
 #include "fake_server.h"
-#include "feed_harness.h"
+#include "sink_harness.h"
 #include "many_names.h"
 
 #include <errno.h>
@@ -177,7 +177,7 @@ static void a_server_with_troubles(void **state)
 	before = fake_state(&s);
 	strbuf_reset(&why);
 	assert_int_equal(sink_elastic.commit(feed, 8, &why), -EAGAIN);
-	assert_contains(why.buf, "asked to be left alone");
+	assert_contains(why.buf, "asked to wait");
 	after = fake_state(&s);
 	assert_int_equal(fake_count(after, "bulk"), fake_count(before, "bulk"));
 	json_decref(before);
@@ -305,7 +305,7 @@ static void documents_that_are_refused_and_cannot_be_kept(void **state)
 
 static int on_names(void *user, uint64_t number, const char *reason)
 {
-	assert_contains(reason, "more names");
+	assert_contains(reason, "too many names");
 	*(uint64_t *)user = number;
 	return 0;
 }
@@ -402,7 +402,7 @@ static void a_user_and_an_old_index(void **state)
 	strbuf_reset(&why);
 	assert_int_equal(chmod(file, 0640), 0);
 	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
-	assert_contains(why.buf, "can be read by others");
+	assert_contains(why.buf, "is readable by others");
 	assert_int_equal(chmod(file, 0600), 0);
 	feed = harness_start(&sink_elastic, &o, &position);
 	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
@@ -472,8 +472,8 @@ static void colmet_documents(void **state)
 		sample_begin(&set);
 		set.time_ns = 1 + i * 400000000ull;
 		uint32_t e = sample_entity(&set, ENTITY_NODE, "node");
-		sample_fact(&set, e, "involved_jobs",
-			    "[1004, 1000,, \"x\", 007, 99999999999999999999]");
+		sample_set_metadata(&set, e, "involved_jobs",
+				    "[1004, 1000,, \"x\", 007, 99999999999999999999]");
 		sample_row(&set, e);
 		sample_put(&set, 0, 4711 + i);
 		sample_put(&set, 2, INT64_MAX);

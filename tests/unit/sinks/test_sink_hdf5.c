@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "colmet.h"
 #include "many_names.h"
 
 static const struct harness_plan plan = {
@@ -28,8 +27,7 @@ static void a_life(void **state)
 		}
 }
 
-/* ---- files are begun anew -----------------------------------------------------------------------
- */
+/* ---- files are begun anew -------------------------------------------------------------------- */
 
 static unsigned count_files(const char *dir, const char *suffix)
 {
@@ -172,7 +170,7 @@ static void go_on_elsewhere(void *feed)
 
 	harness_must(&sink_hdf5, feed, &plan, 4, 5, false);
 	assert_int_equal(sink_hdf5.commit(feed, 5, &why), -EAGAIN);
-	assert_contains(why.buf, "is not there any more: it was removed");
+	assert_contains(why.buf, "or its filesystem was removed");
 	harness_must(&sink_hdf5, feed, &plan, 4, plan.entries, true);
 	sink_hdf5.close(feed);
 }

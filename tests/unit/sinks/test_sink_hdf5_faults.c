@@ -13,8 +13,7 @@
 static const struct harness_plan plan = {
 	.nodes = 3, .entries = 60, .readings = 4, .jobs = 40, .processes = 1};
 
-/* ---- kill -9 -----------------------------------------------------------------------------------
- */
+/* ---- kill -9 --------------------------------------------------------------------------------- */
 
 /* Plays all that is missing, a commit for every few entries; a child's work. */
 static void play(const struct sink_options *o)
@@ -122,8 +121,7 @@ static void killed_at_any_moment(void **state)
 	place_release(&p);
 }
 
-/* ---- a commit that was broken off ---------------------------------------------------------------
- */
+/* ---- a commit that was broken off ------------------------------------------------------------ */
 
 static size_t whole_file(const char *path, unsigned char **ret)
 {
@@ -241,8 +239,7 @@ static void broken_off_in_the_journal(void **state)
 	place_release(&p);
 }
 
-/* ---- no room ------------------------------------------------------------------------------------
- */
+/* ---- no room --------------------------------------------------------------------------------- */
 
 static void set_limit(rlim_t bytes)
 {
@@ -330,7 +327,8 @@ static void damage_chunks(const char *path)
 	unsigned chunks = 0;
 
 	for (size_t i = 0; i + 64 < n; i++)
-		if (data[i] == 0x78 && data[i + 1] == 0x01) {
+		/* with zeros behind them these bytes are an address */
+		if (data[i] == 0x78 && data[i + 1] == 0x01 && (data[i + 2] || data[i + 3])) {
 			memset(data + i + 2, 0xff, 30);
 			chunks++;
 		}
@@ -361,7 +359,7 @@ static void damaged_under_us(void **state)
 	}
 	assert_int_equal(r, 0);
 	assert_true(tries > 1);
-	assert_contains(why.buf, "live.hdf5': the HDF5 library cannot go on with it");
+	assert_contains(why.buf, "live.hdf5': the HDF5 library failed");
 	sink_hdf5.close(feed);
 	/* entries 3 and 4 are in the new one */
 	struct cells c = {0};

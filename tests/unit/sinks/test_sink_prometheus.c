@@ -1,5 +1,5 @@
 /* What Prometheus scrapes: names, types, values, escapes, and that jobs go when they end. */
-#include "feed_harness.h"
+#include "sink_harness.h"
 #include "many_names.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ static void fill(struct sample_set *set, const char *const *jobs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t e = sample_entity(set, ENTITY_JOB, jobs[i]);
 
-		sample_fact(set, e, "user", "al\"ice\\");
+		sample_set_metadata(set, e, "user", "al\"ice\\");
 		sample_row(set, e);
 		sample_put(set, 0, 1500000000);
 		sample_put(set, 1, 3);

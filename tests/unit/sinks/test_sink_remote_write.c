@@ -1,7 +1,7 @@
 /* Feed remote-write: against a stand-in that reads every byte, and against VictoriaMetrics. */
 #define HARNESS_BEGIN_S 1700000000ll /* servers take nothing from the days to come */
 #include "fake_server.h"
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -193,7 +193,7 @@ static void a_server_with_troubles(void **state)
 		nanosleep(&pause, NULL);
 	}
 	assert_true(failures >= 4);
-	assert_contains(why.buf, "asked to be left alone");
+	assert_contains(why.buf, "asked to wait");
 	check_fake(&s);
 	/* what is refused is given up, and what comes then is taken */
 	json_t *before = fake_state(&s);
@@ -216,7 +216,7 @@ static void a_server_with_troubles(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		strbuf_reset(&why);
 		assert_int_equal(sink_remote_write.commit(feed, 11, &why), -EAGAIN);
-		assert_contains(why.buf, "a part of entry 11 is refused, and cannot be kept aside");
+		assert_contains(why.buf, "part of entry 11 is refused and cannot be kept aside");
 	}
 	harness_must(&sink_remote_write, feed, &plan, 11, 11, true);
 	assert_int_equal(left_out, 9);

@@ -1,5 +1,5 @@
 /* The feed stdout: every row is a line, once, and a pipe that nobody reads loses nothing. */
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -251,7 +251,7 @@ static void nobody_reads(void **state)
 		r = sink_stdout.commit(feed, 4, &why);
 	restore();
 	assert_int_equal(r, -EAGAIN);
-	assert_string_equal(why.buf, "nobody reads the standard output");
+	assert_string_equal(why.buf, "nobody reads standard output");
 	redirect(ends[1]);
 	for (int i = 0; r == -EAGAIN && i < 1000; i++) {
 		read_all(ends[0], &text);

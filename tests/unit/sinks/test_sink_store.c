@@ -86,7 +86,8 @@ static void replaced_under_us(void **state)
 		}
 		assert_int_equal(harness_batches(&sink_store, feed, &plan, 4, 5, NULL, &why), 0);
 		assert_int_equal(sink_store.commit(feed, 5, &why), -EAGAIN);
-		assert_contains(why.buf, "it was replaced or removed; goes on with");
+		assert_contains(why.buf,
+				"was replaced or removed after it was opened; continues with");
 		/* they come again, and are in the file that people see */
 		harness_must(&sink_store, feed, &plan, 4, 5, true);
 		sink_store.close(feed);
@@ -153,7 +154,9 @@ static void moved_under_us(void **state)
 				harness_must(&sink_store, feed, &plan, 4, 5, false);
 			}
 			assert_int_equal(sink_store.commit(feed, 5, &why), -EAGAIN);
-			assert_contains(why.buf, "it was replaced or removed; goes on with");
+			assert_contains(
+				why.buf,
+				"was replaced or removed after it was opened; continues with");
 		}
 		if (way != THEN_ENDED)
 			harness_must(&sink_store, feed, &plan, 4, plan.entries, true);

@@ -2,7 +2,7 @@
  * The feed store in a SQLite file on a disk that fails: what was committed is there once after
  * every failure, also when the power goes and only what was synced is left.
  */
-#include "feed_store.h"
+#include "sink_store_jobs.h"
 
 #include <errno.h>
 #include <sys/wait.h>

@@ -9,6 +9,7 @@
 #include "store/identity.h"
 #include "store/ingest/ingest_write.h"
 #include "store/stream/stream.h"
+#include "tables/hdf5/hdf5_file.h"
 
 /* A job without processes, as `submit` stores it; from its third to its seventh second, years
  * later. */
@@ -191,7 +192,7 @@ static void notes_and_processes_stay(void **state)
 			 0);
 	store_close(s);
 	assert_int_equal(submit(url, "1001"), 0);
-	assert_int_equal(submit_as(url, "colmet", "1002", 0), 0);
+	assert_int_equal(submit_as(url, hdf5_jobs_format(), "1002", 0), 0);
 	check_all(url, &plan, 8);
 	s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM job_tags WHERE jobid IN ('1001', '1002') AND "

@@ -1,6 +1,6 @@
 /* Replaying a log to feeds: each gets every entry, whatever fails meanwhile, and holds up nobody.
  */
-#include "replay_feed.h"
+#include "sink_worker.h"
 
 struct bench {
 	char *dir, *sinks;
@@ -229,10 +229,10 @@ static void bad_entries_are_skipped(void **state)
 				      {1, 2, 3, 4, 5, 7, 8, 9, 11, 12}};
 	for (size_t i = 0; i < 2; i++)
 		assert_memory_equal(told[i].kept, want[i], sizeof(want[i]));
-	assert_contains(b->said.buf, "1 fake:a entry 3 is left out, and kept in '");
+	assert_contains(b->said.buf, "1 fake:a skipped entry 3, kept in '");
 	assert_contains(b->said.buf, "/left-out': does not fit\n");
-	assert_contains(b->said.buf, "fake:b entry 6 is left out, and kept in '");
-	assert_contains(b->said.buf, "entry 10 is left out, and kept in '");
+	assert_contains(b->said.buf, "fake:b skipped entry 6, kept in '");
+	assert_contains(b->said.buf, "skipped entry 10, kept in '");
 	/* they are there, byte by byte, and counted after the next start */
 	for (size_t i = 0; i < 2; i++) {
 		const char target[] = {(char)('a' + i), 0};
@@ -349,7 +349,7 @@ static void wrong_targets_fail(void **state)
 	assert_string_equal(state_of(b, 0).reason, "wrong target");
 	wait_until(state_of(b, 1).phase == SINK_WORKERS_RUNNING);
 	assert_int_equal(sink_workers_add(b->replay, &fake, &twice, "fake:a", &why), -EEXIST);
-	assert_string_equal(why.buf, "fake:a is there twice");
+	assert_string_equal(why.buf, "sink fake:a is given twice");
 	end(b);
 	assert_string_equal(b->said.buf, "0 fake:a wrong target\n");
 }

@@ -1,5 +1,5 @@
 /* Notes of positions when something happens to them: a sink's own state goes only with a proof. */
-#include "replay_feed.h"
+#include "sink_worker.h"
 
 #include <dirent.h>
 
@@ -153,7 +153,7 @@ static void notes_that_are_none(void **state)
 		end(b);
 		check_kept(next - 1);
 		assert_int_equal(access(kept, F_OK), 0);
-		assert_contains(b->said.buf, "position' was no note: goes on with entry");
+		assert_contains(b->said.buf, "position' is damaged: continues with entry");
 	}
 }
 
@@ -184,8 +184,9 @@ static void nobody_knows(void **state)
 	begin(b);
 	wait_until(told_kept(0) == 8);
 	end(b);
-	assert_contains(b->said.buf,
-			"goes on with entry 1, the first that the log has; some may come again");
+	assert_contains(
+		b->said.buf,
+		"continues with entry 1, the first of the log; some may be delivered again");
 }
 
 /* A disk that cannot read it is an error, not another log. */
@@ -282,7 +283,7 @@ static void a_log_that_cannot_be_read(void **state)
 		check_kept(next - 1);
 	}
 	assert_true(hits > 4);
-	assert_contains(b->said.buf, "the log cannot be read: Too many open files");
+	assert_contains(b->said.buf, "cannot read the log: Too many open files");
 }
 
 /* An entry that is left out must wait until it can be kept: those before it do not come again. */
@@ -301,7 +302,7 @@ static void what_cannot_be_kept_aside(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		assert_int_equal(told[0].kept[i], i < 6 ? i + 1 : i + 2);
 	assert_contains(b->said.buf, "cannot keep it in");
-	assert_contains(b->said.buf, "entry 7 is left out, and kept in");
+	assert_contains(b->said.buf, "skipped entry 7, kept in");
 }
 
 /* The last one of all could not be kept for a moment: the sink is not taken for held up for ever.
@@ -344,7 +345,7 @@ static void a_part_that_cannot_be_kept_aside(void **state)
 	end(b);
 	check_kept(9);
 	assert_contains(b->said.buf, "cannot be kept aside");
-	assert_contains(b->said.buf, "a part of entry 7 is left out; all of it is kept in");
+	assert_contains(b->said.buf, "skipped part of entry 7, all of it kept in");
 }
 
 int main(void)

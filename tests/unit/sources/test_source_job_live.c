@@ -1,7 +1,7 @@
 /*
  * The sources `job_tasks` and `job_counters` live: jobs are control groups that the test makes.
  */
-#include "groups.h"
+#include "cgroups.h"
 #include "source.h"
 
 #include <pthread.h>
@@ -189,8 +189,7 @@ static void actor_end(struct actor *a)
 		}                                                           \
 	} while (0)
 
-/* ---- job_tasks --------------------------------------------------------------------------------
- */
+/* ---- job_tasks ------------------------------------------------------------------------------- */
 
 static void tasks_that_ended(void **state)
 {
@@ -273,7 +272,7 @@ static void without_exit_records(void **state)
 	int r = start("job_tasks", NULL);
 	if (geteuid() == 0) {
 		assert_int_equal(r, -EINVAL);
-		assert_contains(R.why.buf, "only `node`");
+		assert_contains(R.why.buf, "only plimsoll node");
 	} else {
 		assert_int_equal(r, -EPERM);
 		assert_contains(R.why.buf, "CAP_NET_ADMIN");
@@ -282,8 +281,7 @@ static void without_exit_records(void **state)
 	}
 }
 
-/* ---- job_counters -----------------------------------------------------------------------------
- */
+/* ---- job_counters ---------------------------------------------------------------------------- */
 
 static double units(const char *job)
 {

@@ -144,7 +144,7 @@ static void errors_of_postgres(void **state)
 	assert_true(add_name(in, 5, "\xff") < 0);
 	assert_sentence(s);
 	struct bulk *b = s->engine->bulk_open(s, "e_no_such", "a");
-	s->engine->bulk_int(b, 1);
+	bulk_value(b, db_int(1));
 	good(s, s->engine->bulk_row(b));
 	assert_int_equal(s->engine->bulk_flush(b), -ENOENT);
 	assert_contains(store_error(s), "does not exist");
@@ -176,7 +176,7 @@ static void a_lost_connection(void **state)
 	assert_int_equal(store_exec(mine, "SELECT 1"), -EPIPE);
 	assert_int_equal(store_begin(mine), -EPIPE);
 	assert_int_equal(stmt_step(rows), -EPIPE);
-	mine->engine->bulk_int(b, 1);
+	bulk_value(b, db_int(1));
 	good(mine, mine->engine->bulk_row(b));
 	assert_int_equal(mine->engine->bulk_flush(b), -EPIPE);
 	mine->engine->bulk_close(b);

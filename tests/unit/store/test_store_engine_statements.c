@@ -31,7 +31,7 @@ static void values_come_back(void **state)
 		bytes[i] = (char)i;
 	for (size_t i = 0; i < ARRAY_SIZE(ints); i++) {
 		stmt_int(in, 2, ints[i]);
-		s->engine->bind_real(in, 3, reals[i]);
+		stmt_real(in, 3, reals[i]);
 		stmt_str(in, 4, texts[i]);
 		stmt_bytes(in, 5, bytes, i * 256 / (ARRAY_SIZE(ints) - 1));
 		add_one(in, (int64_t)i);
@@ -99,8 +99,8 @@ static void large_bytes(void **state)
 	good(s, stmt_run(in));
 	struct bulk *b = s->engine->bulk_open(s, "e_two", "a, b");
 	for (int i = 2; i < 4; i++) {
-		s->engine->bulk_int(b, i);
-		s->engine->bulk_bytes(b, data, n);
+		bulk_value(b, db_int(i));
+		bulk_value(b, db_bytes(data, n));
 		good(s, s->engine->bulk_row(b));
 	}
 	good(s, s->engine->bulk_flush(b));
@@ -122,8 +122,8 @@ static void reals_in_bulk(void **state)
 	exec(s, "CREATE TABLE e_real (k BIGINT, v DOUBLE PRECISION)");
 	struct bulk *b = s->engine->bulk_open(s, "e_real", "k,v");
 	for (size_t i = 0; i < ARRAY_SIZE(reals); i++) {
-		s->engine->bulk_int(b, (int64_t)i);
-		s->engine->bulk_real(b, reals[i]);
+		bulk_value(b, db_int((int64_t)i));
+		bulk_value(b, db_real(reals[i]));
 		good(s, s->engine->bulk_row(b));
 	}
 	good(s, s->engine->bulk_flush(b));
@@ -254,8 +254,8 @@ static void loops_nest(void **state)
 	exec(s, "INSERT INTO e_one (k, n, s) VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, NULL)");
 	struct bulk *b = s->engine->bulk_open(s, "e_two", "a, s");
 	for (int64_t a = 0; a < 3000; a++) {
-		s->engine->bulk_int(b, a);
-		s->engine->bulk_text(b, "text", 4);
+		bulk_value(b, db_int(a));
+		bulk_value(b, db_text("text", 4));
 		good(s, s->engine->bulk_row(b));
 	}
 	good(s, s->engine->bulk_flush(b));

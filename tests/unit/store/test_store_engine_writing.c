@@ -41,14 +41,14 @@ static void what_is_there_already(void **state)
 	assert_int_equal(add_name(in, 1, "b"), -EEXIST);
 	good(s, add_name(in, 2, "b"));
 	struct bulk *b = s->engine->bulk_open(s, "e_uni", "k,name");
-	s->engine->bulk_int(b, 3);
-	s->engine->bulk_text(b, "b", 1);
+	bulk_value(b, db_int(3));
+	bulk_value(b, db_text("b", 1));
 	r = s->engine->bulk_row(b);
 	assert_int_equal(r < 0 ? r : s->engine->bulk_flush(b), -EEXIST);
 	assert_sentence(s);
 	/* the writer goes on */
-	s->engine->bulk_int(b, 4);
-	s->engine->bulk_null(b);
+	bulk_value(b, db_int(4));
+	bulk_value(b, db_null());
 	good(s, s->engine->bulk_row(b));
 	good(s, s->engine->bulk_flush(b));
 	s->engine->bulk_close(b);
@@ -69,10 +69,10 @@ static void transactions(void **state)
 
 	good(s, store_begin(s));
 	exec(s, "INSERT INTO e_one (k) VALUES (1)");
-	s->engine->bulk_int(b, 1);
+	bulk_value(b, db_int(1));
 	good(s, s->engine->bulk_row(b));
 	good(s, s->engine->bulk_flush(b));
-	s->engine->bulk_int(b, 2);
+	bulk_value(b, db_int(2));
 	good(s, s->engine->bulk_row(b));
 	store_rollback(s);
 	/* nor may a row come later that was not sent before */
@@ -81,7 +81,7 @@ static void transactions(void **state)
 	assert_true(number(s, "SELECT count(*) FROM e_two") == 0);
 	good(s, store_begin(s));
 	exec(s, "INSERT INTO e_one (k) VALUES (1)");
-	s->engine->bulk_int(b, 1);
+	bulk_value(b, db_int(1));
 	good(s, s->engine->bulk_row(b));
 	good(s, s->engine->bulk_flush(b));
 	good(s, store_commit(s));
@@ -148,16 +148,16 @@ static void two_tables_at_once(void **state)
 	for (int64_t i = 0; i < ROWS; i++) {
 		int n = snprintf(text, sizeof(text), "row %lld", (long long)i);
 
-		s->engine->bulk_int(one, i);
-		s->engine->bulk_int(two, -i);
+		bulk_value(one, db_int(i));
+		bulk_value(two, db_int(-i));
 		if (i % 2)
-			s->engine->bulk_null(one);
+			bulk_value(one, db_null());
 		else
-			s->engine->bulk_int(one, INT64_MAX - i);
-		s->engine->bulk_text(two, text, (size_t)n);
-		s->engine->bulk_text(one, "", 0);
+			bulk_value(one, db_int(INT64_MAX - i));
+		bulk_value(two, db_text(text, (size_t)n));
+		bulk_value(one, db_text("", 0));
 		good(s, s->engine->bulk_row(two));
-		s->engine->bulk_bytes(one, &i, sizeof(i));
+		bulk_value(one, db_bytes(&i, sizeof(i)));
 		good(s, s->engine->bulk_row(one));
 		if (i % 25000 == 0) /* statements may come in between */
 			assert_true(number(s, "SELECT count(*) FROM e_uni") == 0);
@@ -193,15 +193,15 @@ static void rows_must_be_complete(void **state)
 	struct store *s = *state;
 	struct bulk *b = s->engine->bulk_open(s, "e_two", "a, s");
 
-	s->engine->bulk_int(b, 1);
+	bulk_value(b, db_int(1));
 	assert_int_equal(s->engine->bulk_row(b), -EINVAL);
 	if (is_postgres(s)) {
 		assert_sentence(s);
 		for (int i = 0; i < 3; i++)
-			s->engine->bulk_int(b, 1);
+			bulk_value(b, db_int(1));
 		assert_int_equal(s->engine->bulk_row(b), -EINVAL);
-		s->engine->bulk_int(b, 2);
-		s->engine->bulk_text(b, "t", 1);
+		bulk_value(b, db_int(2));
+		bulk_value(b, db_text("t", 1));
 		good(s, s->engine->bulk_row(b));
 	}
 	s->engine->bulk_close(b);
@@ -232,7 +232,7 @@ static void care(void **state)
 	strbuf_reset(&out);
 	exec(s, "INSERT INTO string (id, bytes) VALUES (4294967296, 'x'), (4294967297, 'y')");
 	good(s, s->engine->check(s, &out));
-	assert_string_equal(out.buf, "string: 2 rows of jobs that are not there\n");
+	assert_string_equal(out.buf, "string: 2 rows of jobs that do not exist\n");
 	exec(s, "DELETE FROM string; ALTER TABLE tree RENAME TO other");
 	strbuf_reset(&out);
 	int r = s->engine->check(s, &out);

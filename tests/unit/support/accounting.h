@@ -1,8 +1,7 @@
 /*
  * Record files for the books, made up frame by frame, and what they add up to.
  */
-#ifndef PL_TESTS_BOOKS_H
-#define PL_TESTS_BOOKS_H
+#pragma once
 
 #include <errno.h>
 #include <setjmp.h>
@@ -103,5 +102,3 @@ static void load(struct accounting *b, struct file *files, size_t n, struct acco
 	assert_int_equal(accounting_load(b, &why), 0);
 	accounting_sum(b, sums);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Batches that tests make: a node with busy jobs whose counters move like real ones, with noise in
  * the low digits that no coding can take away.
  */
-#ifndef PL_TESTS_BATCH_H
-#define PL_TESTS_BATCH_H
+#pragma once
 
 #include "samplefile.h"
 
@@ -121,5 +120,3 @@ static inline void busy_reading(struct busy *b, uint64_t time_ns)
 			sample_put(&b->set, m, b->jobs[i][m]);
 	}
 }
-
-#endif

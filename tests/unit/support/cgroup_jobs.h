@@ -1,6 +1,5 @@
 /* Lists of jobs over trees that a test writes. */
-#ifndef PL_TESTS_JOBS_H
-#define PL_TESTS_JOBS_H
+#pragma once
 
 #include "tree.h"
 
@@ -76,5 +75,3 @@ static inline void version2(void)
 {
 	put("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Control groups that a test makes for itself, and programs that run in them. */
-#ifndef PL_TESTS_GROUPS_H
-#define PL_TESTS_GROUPS_H
+#pragma once
 
 #include "unit.h"
 
@@ -115,5 +114,3 @@ static inline void burn_ms(unsigned ms)
 		now = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 	} while (now - begin < ms);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Logs that tests fill with entries whose content follows from their number, so that none can be
  * half, twice or another's. */
-#ifndef PL_TESTS_BATCHLOG_H
-#define PL_TESTS_BATCHLOG_H
+#pragma once
 
 #include "unit.h"
 
@@ -88,5 +87,3 @@ static inline size_t read_all_entries(struct commit_log *l, uint64_t from, uint6
 	commit_log_reader_close(r);
 	return n;
 }
-
-#endif

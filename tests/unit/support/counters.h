@@ -2,8 +2,7 @@
  * The source `counters` as a test opens it, on a pretend machine or on this one: its values, what
  * is absent and why, and the list of the job's processes.
  */
-#ifndef PL_TESTS_COUNTERS_H
-#define PL_TESTS_COUNTERS_H
+#pragma once
 
 #include "unit.h"
 
@@ -100,7 +99,7 @@ static inline char *fact(const struct machine *m, const char *key)
 
 	for (size_t i = 0; i < m->set.entity_count; i++)
 		if (m->set.entities[i].kind == ENTITY_JOB &&
-		    entity_fact(&m->set.entities[i], key, &v, &n))
+		    entity_metadata(&m->set.entities[i], key, &v, &n))
 			return xstrndup(v, n);
 	return xstrdup("");
 }
@@ -119,5 +118,3 @@ static inline void check_value(const struct machine *m, const char *name, double
 		_cleanup_free_ char *got = fact(m, key); \
 		assert_string_equal(got, want);          \
 	} while (0)
-
-#endif

@@ -2,8 +2,7 @@
  * A pretend Skylake for the source `counters`: a kernel whose counters a test sets, and a directory
  * with the processes of a job.
  */
-#ifndef PL_TESTS_COUNTERS_FAKE_H
-#define PL_TESTS_COUNTERS_FAKE_H
+#pragma once
 
 #include "counters.h"
 
@@ -158,8 +157,7 @@ static inline void fake_set(int pid, const char *name, uint64_t value, uint64_t 
 	f->running = running;
 }
 
-/* ---- a pretend machine: a directory, a list of processes, a source opened on them -------------
- */
+/* ---- a pretend machine: a directory, a list of processes, a source opened on them ------------ */
 
 static inline void machine_write(const struct machine *m, const char *name, const char *fmt, ...)
 	PL_PRINTF(3, 4);
@@ -274,5 +272,3 @@ static inline bool is_attached(int pid)
 }
 
 #define FAKE_TEST(f) cmocka_unit_test_setup_teardown(f, machine_setup, machine_teardown)
-
-#endif

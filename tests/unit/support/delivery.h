@@ -1,7 +1,6 @@
 /* Deliveries on loopback: batches with a content that follows from their name, collectors with logs
  * in a directory, and what is in those logs afterwards. */
-#ifndef PL_TESTS_DELIVERY_H
-#define PL_TESTS_DELIVERY_H
+#pragma once
 
 #include "link.h"
 
@@ -43,8 +42,7 @@ static inline void make_batch(const char *node, uint64_t boot, uint64_t number, 
 	make_batch_of(node, node, boot, number, out);
 }
 
-/* ---- collectors --------------------------------------------------------------------------------
- */
+/* ---- collectors ------------------------------------------------------------------------------ */
 
 struct collector {
 	struct commit_log *log;
@@ -102,8 +100,7 @@ static inline struct receiver_counts received(struct collector *c)
 	return n;
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static inline struct sender *node_start(const char *spool, struct sender_options o)
 {
@@ -184,5 +181,3 @@ static inline uint64_t check_log(struct commit_log *l, const char *node, uint64_
 			usleep(5000);                                     \
 		}                                                         \
 	} while (0)
-
-#endif

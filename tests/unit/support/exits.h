@@ -1,8 +1,7 @@
 /* A job, and who books its exit records: what the tests of exits.h share. */
-#ifndef PL_TESTS_EXITS_H
-#define PL_TESTS_EXITS_H
+#pragma once
 
-#include "groups.h"
+#include "cgroups.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -135,5 +134,3 @@ static inline int finish(int pid)
 	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 99);
 	return status;
 }
-
-#endif

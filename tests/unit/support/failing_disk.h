@@ -1,6 +1,5 @@
 /* Tests with a directory of their own on a disk that fails when it is told to. */
-#ifndef PL_TESTS_FAILING_DISK_H
-#define PL_TESTS_FAILING_DISK_H
+#pragma once
 
 #include "faults.h"
 #include "unit.h"
@@ -17,5 +16,3 @@ static inline int disk_teardown(void **state)
 	fault_disk(NULL);
 	return scratch_teardown(state);
 }
-
-#endif

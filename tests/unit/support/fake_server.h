@@ -2,8 +2,7 @@
  * Stand-ins for servers, in Python beside the scripts' tests: started as a child that says its port
  * and ends when its input does, so that it never outlives the test; asked by HTTP what came.
  */
-#ifndef PL_TESTS_FAKE_SERVER_H
-#define PL_TESTS_FAKE_SERVER_H
+#pragma once
 
 #include "unit.h"
 
@@ -107,5 +106,3 @@ static inline long long fake_count(const json_t *state, const char *name)
 {
 	return json_integer_value(json_object_get(json_object_get(state, "counts"), name));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What tests of findings share: a sound job to begin with, and what is said of it. */
-#ifndef PL_TESTS_FINDINGS_H
-#define PL_TESTS_FINDINGS_H
+#pragma once
 
 #include "unit.h"
 
@@ -67,5 +66,3 @@ static inline void has(const char *text, const char *part)
 		assert_non_null(o_);                                                   \
 		o_;                                                                    \
 	})
-
-#endif

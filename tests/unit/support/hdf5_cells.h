@@ -1,8 +1,7 @@
 /* What the tests of feed hdf5 share: where it writes, and what is in the files afterwards. */
-#ifndef PL_TESTS_HDF5_CELLS_H
-#define PL_TESTS_HDF5_CELLS_H
+#pragma once
 
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,8 +31,7 @@ static inline void place_release(struct place *p)
 	free(p->target);
 }
 
-/* ---- all rows of some files -------------------------------------------------------------------
- */
+/* ---- all rows of some files ------------------------------------------------------------------ */
 
 struct cell {
 	char job[32], table[64], host[64], entity[64];
@@ -148,8 +146,7 @@ static inline unsigned read_files(const char *dir, struct cells *c)
 	return n;
 }
 
-/* ---- what must be there ------------------------------------------------------------------------
- */
+/* ---- what must be there ---------------------------------------------------------------------- */
 
 static inline int by_key(const void *a, const void *b)
 {
@@ -217,5 +214,3 @@ static inline void check_files(const char *dir, const struct harness_plan *p, un
 	check_cells(&c, p, upto);
 	free(c.list);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Processes of a job on a tree that the test writes, which one of them we are, and what a watch
  * finds.
  */
-#ifndef PL_TESTS_WATCH_TREE_H
-#define PL_TESTS_WATCH_TREE_H
+#pragma once
 
 #include "unit.h"
 
@@ -147,5 +146,3 @@ static inline int tree_setup(void **state)
 
 #define with_tree(f) cmocka_unit_test_setup_teardown(f, tree_setup, scratch_teardown)
 #define on_this_machine(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
-
-#endif

@@ -1,6 +1,5 @@
 /* Links on loopback, with ports that the kernel chooses, and waiting by condition. */
-#ifndef PL_TESTS_LINK_H
-#define PL_TESTS_LINK_H
+#pragma once
 
 #include "unit.h"
 
@@ -70,5 +69,3 @@ static inline bool part_is(const struct link_part *p, const char *text)
 {
 	return p->size == strlen(text) && !memcmp(p->data, text, p->size);
 }
-
-#endif

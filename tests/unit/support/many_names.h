@@ -3,8 +3,7 @@
  * sources and metrics that nobody else has, and some of ours that say something else; a batch of
  * the second has all of our source "system", and one source with five metrics of its own.
  */
-#ifndef PL_TESTS_MANY_NAMES_H
-#define PL_TESTS_MANY_NAMES_H
+#pragma once
 
 #include "unit.h"
 
@@ -132,5 +131,3 @@ static inline void many_play(const struct sink *feed, const struct sink_options 
 		fail_msg("%s", why.buf);
 	feed->close(state);
 }
-
-#endif

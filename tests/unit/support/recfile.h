@@ -1,8 +1,7 @@
 /*
  * Record files that a test makes: single frames, and a file whose frames say which ones they are.
  */
-#ifndef PL_TESTS_RECFILE_H
-#define PL_TESTS_RECFILE_H
+#pragma once
 
 #include "unit.h"
 
@@ -103,5 +102,3 @@ static inline size_t read_all(struct record_file *f, unsigned *numbers, size_t m
 	assert_int_equal(e, 0);
 	return n;
 }
-
-#endif

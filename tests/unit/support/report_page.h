@@ -2,8 +2,7 @@
  * Reports for tests of the page, without a store: of two hosts with everything, of one process, of
  * a job without curves, of one with nothing at all, of texts that want to do harm, of very many.
  */
-#ifndef PL_TESTS_REPORT_PAGE_H
-#define PL_TESTS_REPORT_PAGE_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static void maker_entry(struct report_maker *m, struct job_entries *e, const cha
 {
 	struct joblist *l = &m->r.show.list;
 	_cleanup_free_ char *k = maker_text(m, key), *v = maker_text(m, value);
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 	if (!e->count)
 		e->first = (uint32_t)l->entry_count;
@@ -54,7 +53,7 @@ static void maker_entry(struct report_maker *m, struct job_entries *e, const cha
 	struct job_entry *t = &l->entries[l->entry_count++];
 	*t = (struct job_entry){.key = maker_place(m, key), .key_size = (uint32_t)strlen(k)};
 	if (json)
-		jsonw_str(&j, NULL, v);
+		json_str(&j, NULL, v);
 	else
 		strbuf_addstr(&j.out, v);
 	t->value = l->texts.len;
@@ -150,31 +149,31 @@ static void maker_group(struct report_maker *m, struct report_groups *g, const c
 						    .end = PAGE_START + PAGE_SPAN};
 }
 
-static void maker_curve(struct report_maker *m, const char *panel, const char *metric,
-			const char *unit, const char *host, const char *entity, double size, int n)
+static void maker_series(struct report_maker *m, const char *panel, const char *metric,
+			 const char *unit, const char *host, const char *entity, double size, int n)
 {
 	struct report *r = &m->r;
 
-	GROW(r->curves, r->curve_count, r->curve_cap);
-	struct report_curve *c = &r->curves[r->curve_count++];
-	*c = (struct report_curve){.metric = maker_text(m, metric),
-				   .label = maker_text(m, metric),
-				   .unit = xstrdup(unit),
-				   .host = host ? maker_text(m, host) : NULL,
-				   .entity = entity ? maker_text(m, entity) : NULL,
-				   .panel = xstrdup(panel),
-				   .mean = size / 2,
-				   .maximum = size};
+	GROW(r->series, r->series_count, r->series_cap);
+	struct report_series *c = &r->series[r->series_count++];
+	*c = (struct report_series){.metric = maker_text(m, metric),
+				    .label = maker_text(m, metric),
+				    .unit = xstrdup(unit),
+				    .host = host ? maker_text(m, host) : NULL,
+				    .entity = entity ? maker_text(m, entity) : NULL,
+				    .panel = xstrdup(panel),
+				    .mean = size / 2,
+				    .maximum = size};
 	for (int i = 0; i < n; i++) { /* up to the middle and down again, with a gap and a NAN */
 		double v = size * (i < n / 2 ? i : n - i) * 2 / (n > 1 ? n : 2);
 
 		if (i > n / 4 && i < n / 4 + n / 20)
 			continue;
-		curve_add(&c->points, PAGE_START + PAGE_SPAN / n * i, i == n / 2 + 3 ? NAN : v,
-			  v * 0.9,
-			  i == n / 2        ? size
-			  : v * 1.05 > size ? size
-					    : v * 1.05);
+		points_add(&c->points, PAGE_START + PAGE_SPAN / n * i, i == n / 2 + 3 ? NAN : v,
+			   v * 0.9,
+			   i == n / 2        ? size
+			   : v * 1.05 > size ? size
+					     : v * 1.05);
 	}
 }
 
@@ -269,21 +268,21 @@ static void maker_records(struct report_maker *m)
 	maker_sum(m, "wchar", INT64_C(3) << 29, 1 << 28);
 }
 
-static void maker_curves(struct report_maker *m)
+static void maker_all_series(struct report_maker *m)
 {
 	static const char *const hosts[] = {NULL, "node0", "node1"};
 
-	m->r.has_curves = true;
+	m->r.has_series = true;
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
-		maker_curve(m, "cpu", "process.cpu", "us/s", hosts[i], NULL, i ? 2e6 : 4e6, 300);
+		maker_series(m, "cpu", "process.cpu", "CPUs", hosts[i], NULL, i ? 2 : 4, 300);
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
-		maker_curve(m, "memory", "process.rss", "bytes", hosts[i], NULL,
-			    i ? 4294967296 : 8589934592, 300);
-	maker_curve(m, "io", "disk.read", "bytes/s", NULL, NULL, 10737418240, 300);
-	maker_curve(m, "power", "rapl.power", "W", "node0", "package-0", 180, 300);
-	maker_curve(m, "gpu", "gpu.utilization", "%", "node0", "gpu 0", 97, 300);
-	maker_curve(m, "gpu", "gpu.utilization", "%", "node0", "gpu 1", 40, 300);
-	maker_curve(m, "other", "one.sample", "degC", NULL, NULL, 55, 1);
+		maker_series(m, "memory", "process.rss", "bytes", hosts[i], NULL,
+			     i ? 4294967296 : 8589934592, 300);
+	maker_series(m, "io", "disk.read", "bytes/s", NULL, NULL, 10737418240, 300);
+	maker_series(m, "power", "rapl.power", "W", "node0", "package-0", 180, 300);
+	maker_series(m, "gpu", "gpu.utilization", "%", "node0", "gpu 0", 97, 300);
+	maker_series(m, "gpu", "gpu.utilization", "%", "node0", "gpu 1", 40, 300);
+	maker_series(m, "other", "one.sample", "degC", NULL, NULL, 55, 1);
 }
 
 static void maker_rest(struct report_maker *m)
@@ -307,7 +306,7 @@ static void maker_rest(struct report_maker *m)
 	maker_finding(m, FINDING_FAILED, FINDING_SEVERE, "The job ended with status 3",
 		      "ocean ended with status 3 after 9 min 58 s.",
 		      "Look at the last lines of its log.");
-	maker_finding(m, FINDING_IDLE, FINDING_WARNING, "6 of 8 cores had nothing to do",
+	maker_finding(m, FINDING_IDLE, FINDING_WARNING, "6 of 8 cores were idle",
 		      "1.2 CPUs were busy on average.", "Ask for 2 cores: -c 2.");
 	maker_finding(m, FINDING_SHORT, FINDING_NOTE, "Many short processes",
 		      "60 processes ran for less than 10 ms.", "Put them into one.");
@@ -329,28 +328,28 @@ static void maker_rest(struct report_maker *m)
 					maker_text(m, "perf_event_paranoid is 3"), 4};
 	GROW(r->show.warnings, r->show.warning_count, r->show.warning_cap);
 	r->show.warnings[r->show.warning_count++] = maker_text(m, "2 records were cut off");
-	_cleanup_jsonw_ struct jsonw h = JSONW_INIT;
+	_cleanup_json_ struct json_writer h = JSON_WRITER_INIT;
 	for (int i = 0; i < 2; i++) { /* metadata, hardware */
 		_cleanup_free_ char *a = maker_text(m, "node0"), *b = maker_text(m, "AMD EPYC");
 
-		jsonw_begin_object(&h, NULL);
-		jsonw_begin_object(&h, a);
-		jsonw_str(&h, "cpu", b);
-		jsonw_u64(&h, "memory_bytes", 25276518400);
-		jsonw_begin_array(&h, "caches");
-		jsonw_begin_object(&h, NULL);
-		jsonw_u64(&h, "level", 1);
-		jsonw_u64(&h, "size_bytes", 32768);
-		jsonw_end_object(&h);
-		jsonw_end_array(&h);
-		jsonw_end_object(&h);
-		jsonw_end_object(&h);
+		json_begin_object(&h, NULL);
+		json_begin_object(&h, a);
+		json_str(&h, "cpu", b);
+		json_u64(&h, "memory_bytes", 25276518400);
+		json_begin_array(&h, "caches");
+		json_begin_object(&h, NULL);
+		json_u64(&h, "level", 1);
+		json_u64(&h, "size_bytes", 32768);
+		json_end_object(&h);
+		json_end_array(&h);
+		json_end_object(&h);
+		json_end_object(&h);
 		*(i ? &r->hardware : &r->metadata) = strbuf_take(&h.out);
 		h.first[0] = true;
 	}
 }
 
-/* kind: "full", "hostile", "records", "curves", "one", "nothing", "many". */
+/* kind: "full", "hostile", "records", "series", "one", "nothing", "many". */
 PL_UNUSED static void maker_make(struct report_maker *m, const char *kind)
 {
 	*m = (struct report_maker){.text = !strcmp(kind, "hostile") ? HOSTILE : NULL};
@@ -375,10 +374,10 @@ PL_UNUSED static void maker_make(struct report_maker *m, const char *kind)
 		return;
 	}
 	maker_rest(m);
-	if (strcmp(kind, "curves") != 0)
+	if (strcmp(kind, "series") != 0)
 		maker_records(m);
 	if (strcmp(kind, "records") != 0)
-		maker_curves(m);
+		maker_all_series(m);
 	for (int i = 0; !strcmp(kind, "many") && i < 10000; i++) {
 		_cleanup_free_ char *host = xasprintf("node%05d", i);
 
@@ -386,10 +385,8 @@ PL_UNUSED static void maker_make(struct report_maker *m, const char *kind)
 		if (i < REPORT_GROUPS_MAX)
 			maker_group(m, &m->r.hosts, host, NULL, i);
 		if (i < 100)
-			maker_curve(m, "network", "network.received", "bytes/s", host, NULL,
-				    1e6 + i * 1e4, REPORT_POINTS);
+			maker_series(m, "network", "network.received", "bytes/s", host, NULL,
+				     1e6 + i * 1e4, REPORT_POINTS);
 	}
 	m->r.hosts.left_out = !strcmp(kind, "many") ? 10000 - REPORT_GROUPS_MAX : 0;
 }
-
-#endif

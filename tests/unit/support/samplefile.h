@@ -2,8 +2,7 @@
  * Sample files that a test writes, and the readings in them as lines of text, so that a value, a
  * name or a time that was never written cannot hide.
  */
-#ifndef PL_TESTS_SAMPLEFILE_H
-#define PL_TESTS_SAMPLEFILE_H
+#pragma once
 
 #include "unit.h"
 
@@ -29,8 +28,7 @@ static const struct sample_file_head head_two = {.host = (char *)"two",
 						 .boottime_ns = 9000000000,
 						 .realtime_ns = 1700000009000000000};
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 struct lines {
 	char **list;
@@ -52,7 +50,7 @@ static inline void add_line(struct lines *l, struct strbuf *text)
 	l->list[l->count++] = strbuf_take(text);
 }
 
-/* A reading as a line: "host source time: kind name facts [m=value ...] ..." */
+/* A reading as a line: "host source time: kind name metadata [m=value ...] ..." */
 static inline void reading_line(struct lines *l, const char *host, const char *source,
 				const struct sample_set *s)
 {
@@ -63,7 +61,7 @@ static inline void reading_line(struct lines *l, const char *host, const char *s
 		const struct entity *e = &s->entities[s->rows[i].entity];
 
 		strbuf_addf(&out, " %s %s %s[", entity_kind_name(e->kind), e->name,
-			    e->facts ? e->facts : "-");
+			    e->metadata ? e->metadata : "-");
 		for (unsigned m = 0; m < s->metric_count; m++)
 			if (s->rows[i].present >> m & 1)
 				strbuf_addf(&out, "%s=%lld ", s->metrics[m].name,
@@ -73,8 +71,7 @@ static inline void reading_line(struct lines *l, const char *host, const char *s
 	add_line(l, &out);
 }
 
-/* ---- writing and reading back -----------------------------------------------------------------
- */
+/* ---- writing and reading back ---------------------------------------------------------------- */
 
 /* A writer into memory, and the lines that a reader should make of it. */
 struct made {
@@ -160,7 +157,7 @@ static inline void random_reading(struct made *m, unsigned i, unsigned entities)
 			 (unsigned long long)(s->time_ns / (20000000000ull * (n + 1))));
 		uint32_t e = sample_entity(s, n % 3 ? ENTITY_PROCESS : ENTITY_CPU, name);
 		if (!below(m, 10))
-			sample_fact(s, e, "state", below(m, 2) ? "on" : "off = \"x\"");
+			sample_set_metadata(s, e, "state", below(m, 2) ? "on" : "off = \"x\"");
 		sample_row(s, e);
 		int64_t old = (int64_t)s->time_ns;
 		for (unsigned k = 0; k < s->metric_count; k++)
@@ -293,5 +290,3 @@ static inline size_t frames_of(const struct strbuf *bytes, size_t *at, size_t ma
 	at[n] = offset;
 	return n;
 }
-
-#endif

@@ -1,10 +1,9 @@
 /* What tests of the sink clickhouse share: the plan of what nodes send, and what the server then
  * has. */
-#ifndef PL_TESTS_SINK_CLICKHOUSE_H
-#define PL_TESTS_SINK_CLICKHOUSE_H
+#pragma once
 
 #include "fake_server.h"
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include <errno.h>
 
@@ -131,5 +130,3 @@ static inline void drop_tables(const char *urls)
 		}
 	}
 }
-
-#endif

@@ -4,8 +4,7 @@
  * plan is made by node (k - 1) % nodes and has its own number there; every value in it follows from
  * its place, so that a test can ask for each one that should be read back.
  */
-#ifndef PL_TESTS_FEED_HARNESS_H
-#define PL_TESTS_FEED_HARNESS_H
+#pragma once
 
 #include "unit.h"
 
@@ -73,8 +72,7 @@ static inline int64_t harness_time_us(const struct harness_plan *p, unsigned tic
 	return (HARNESS_BEGIN_S + p->skip + tick) * 1000000;
 }
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static inline void harness_reading(const struct harness_plan *p, unsigned node, unsigned source,
 				   unsigned tick, struct sample_set *set)
@@ -90,10 +88,10 @@ static inline void harness_reading(const struct harness_plan *p, unsigned node, 
 		harness_entity_name(source, e, name, sizeof(name));
 		uint32_t at = sample_entity(set, kinds[source], name);
 		if (source == HARNESS_JOB)
-			sample_fact(set, at, "user", "alice");
+			sample_set_metadata(set, at, "user", "alice");
 		snprintf(job, sizeof(job), "%u", harness_job(p, source, e));
 		if (source == HARNESS_PROCESS)
-			sample_fact(set, at, "job", job);
+			sample_set_metadata(set, at, "job", job);
 		sample_row(set, at);
 		for (unsigned m = 0; m < 2; m++)
 			if (harness_value(node, source, e, m, tick, &v))
@@ -181,8 +179,7 @@ static inline size_t harness_expect(const struct harness_plan *p, unsigned upto,
 	return n;
 }
 
-/* ---- playing ----------------------------------------------------------------------------------
- */
+/* ---- playing --------------------------------------------------------------------------------- */
 
 /* Hands entries over; 0, or the first error with the entry that it came at in *ret_at. */
 static inline int harness_batches(const struct sink *feed, void *state,
@@ -268,5 +265,3 @@ static inline void harness_life(const struct sink *feed, const struct sink_optio
 	harness_must(feed, state, p, half - 1, p->entries, true);
 	feed->close(state);
 }
-
-#endif

@@ -1,9 +1,8 @@
 /* What tests of the sink store share: the plan of what nodes send, and a store, on SQLite or where
  * $PL_STORE_URL says, that is empty. */
-#ifndef PL_TESTS_SINK_STORE_H
-#define PL_TESTS_SINK_STORE_H
+#pragma once
 
-#include "feed_store.h"
+#include "sink_store_jobs.h"
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
@@ -28,5 +27,3 @@ static inline int setup(void **state)
 	}
 	return scratch_setup(state);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* What the tests of the feed store share: asking the store what is there. */
-#ifndef PL_TESTS_FEED_STORE_H
-#define PL_TESTS_FEED_STORE_H
+#pragma once
 
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include "store/store.h"
 
@@ -89,5 +88,3 @@ static inline void check_all(const char *url, const struct harness_plan *p, unsi
 			 (int64_t)want);
 	store_close(s);
 }
-
-#endif

@@ -2,10 +2,9 @@
  * A feed that a test steers: it keeps the numbers it was given and those that were committed, and
  * fails when it is told to. And a log with entries of known readings.
  */
-#ifndef PL_TESTS_REPLAY_FEED_H
-#define PL_TESTS_REPLAY_FEED_H
+#pragma once
 
-#include "feed_harness.h"
+#include "sink_harness.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -181,8 +180,7 @@ static inline size_t told_kept(size_t i)
 	return n;
 }
 
-/* ---- a log ------------------------------------------------------------------------------------
- */
+/* ---- a log ----------------------------------------------------------------------------------- */
 
 static inline struct commit_log *log_at_dir(const char *dir)
 {
@@ -240,5 +238,3 @@ static inline void log_batches(struct commit_log *l, unsigned from, unsigned to)
 			usleep(1000);                                          \
 		}                                                              \
 	} while (0)
-
-#endif

@@ -1,9 +1,8 @@
 /*
- * A source that is read on a tree which the test writes: what is open, values and facts by what
+ * A source that is read on a tree which the test writes: what is open, values and metadata by what
  * they are of and their name, and what the probe says.
  */
-#ifndef PL_TESTS_SOURCE_H
-#define PL_TESTS_SOURCE_H
+#pragma once
 
 #include "tree.h"
 
@@ -19,8 +18,7 @@ static struct {
 	struct source_report report; /* of the last probe */
 } R;
 
-/* ---- reading ---------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static inline void stop(void)
 {
@@ -98,7 +96,7 @@ static inline int probe(const char *name, const char *option)
 	R.ctx.option = option;
 	strbuf_reset(&R.report.detail);
 	R.report.remedy = NULL;
-	int r = R.source->probe(&R.ctx, &R.report);
+	int r = source_probe(R.source, &R.ctx, &R.report);
 	assert_true(R.report.detail.len > 0);
 	return r;
 }
@@ -111,8 +109,7 @@ static inline void check_probe(const char *name, const char *option, int want, c
 	assert_true((want == -EACCES) == (R.report.remedy != NULL));
 }
 
-/* ---- values ----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static inline unsigned metric_number(const char *metric)
 {
@@ -220,8 +217,7 @@ static inline void check_none(enum entity_kind kind, const char *name, const cha
 			 (long long)raw_value(kind, name, metric));
 }
 
-/* ---- what is said ----------------------------------------------------------------------------
- */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 /* A fact of what has a row, in memory that the next call uses again; NULL when there is none. */
 static inline const char *fact_of(enum entity_kind kind, const char *name, const char *key)
@@ -235,7 +231,7 @@ static inline const char *fact_of(enum entity_kind kind, const char *name, const
 		fail_msg("%s has no row", name);
 	free(last);
 	last = NULL;
-	if (entity_fact(&R.set.entities[R.set.rows[row].entity], key, &text, &n)) {
+	if (entity_metadata(&R.set.entities[R.set.rows[row].entity], key, &text, &n)) {
 		assert_null(memchr(text, 0, n));
 		last = xstrndup(text, n);
 	}
@@ -264,7 +260,7 @@ static inline void check_fact_list(enum entity_kind kind, const char *name,
 		check_fact(kind, name, list->key, list->want);
 }
 
-#define check_facts(kind, name, ...) \
+#define check_metadata(kind, name, ...) \
 	check_fact_list(kind, name, (const struct expected_fact[]){__VA_ARGS__, {NULL, NULL}})
 
 /* Why a metric, or with NULL the whole source, is absent; "" when no reason was given. */
@@ -279,5 +275,3 @@ static inline const char *absence(const char *metric)
 		}
 	return "";
 }
-
-#endif

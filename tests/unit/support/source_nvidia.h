@@ -1,9 +1,8 @@
 /*
  * The source "nvidia" through the stand-in for NVIDIA's library (tests/fixtures/nvml/fake_nvml.c):
- * answers of a fixture with lines before it, values and facts by the name of their row.
+ * answers of a fixture with lines before it, values and metadata by the name of their row.
  */
-#ifndef PL_TESTS_SOURCE_NVIDIA_H
-#define PL_TESTS_SOURCE_NVIDIA_H
+#pragma once
 
 #include "unit.h"
 
@@ -180,7 +179,7 @@ static inline const char *fact(const struct bench *b, const char *row, const cha
 	for (size_t i = 0; i < b->set.entity_count; i++)
 		if (b->set.entities[i].kind == ENTITY_GPU &&
 		    !strcmp(b->set.entities[i].name, row) &&
-		    entity_fact(&b->set.entities[i], key, &text, &n))
+		    entity_metadata(&b->set.entities[i], key, &text, &n))
 			snprintf(out, sizeof(out), "%.*s", (int)n, text);
 	return out;
 }
@@ -195,5 +194,3 @@ static inline unsigned row_total(const struct bench *b, const char *name)
 }
 
 #define with_bench(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-#endif

@@ -2,8 +2,7 @@
  * The sources `process` and `process_memory` on a tree that the test writes: processes as their
  * files show them, the list of a job, values by their row and name.
  */
-#ifndef PL_TESTS_SOURCE_PROCESS_H
-#define PL_TESTS_SOURCE_PROCESS_H
+#pragma once
 
 #include "tree.h"
 
@@ -193,7 +192,7 @@ static inline void check_fact(const struct bench *b, int row, const char *key, c
 	const char *text = "";
 	size_t n = 0;
 
-	if (!entity_fact(e, key, &text, &n) || n != strlen(want) || memcmp(text, want, n) != 0)
+	if (!entity_metadata(e, key, &text, &n) || n != strlen(want) || memcmp(text, want, n) != 0)
 		fail_msg("fact %s is '%.*s', want '%s'", key, (int)n, text, want);
 }
 
@@ -219,5 +218,3 @@ static const struct shown first = {.pid = 40,
 				   .wchar = 12};
 
 #define with_bench(f) cmocka_unit_test_setup_teardown(f, bench_setup, bench_teardown)
-
-#endif

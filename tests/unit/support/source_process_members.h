@@ -2,8 +2,7 @@
  * The account of a job's processes without files: a table, the list of the job, readings that are
  * made up, records of exits.
  */
-#ifndef PL_TESTS_SOURCE_PROCESS_MEMBERS_H
-#define PL_TESTS_SOURCE_PROCESS_MEMBERS_H
+#pragma once
 
 #include "unit.h"
 
@@ -121,5 +120,3 @@ static inline struct task_exit record(int pid, int tgid, int ppid, uint64_t cpu_
 				  .write_bytes = 512,
 				  .timeslices = 1};
 }
-
-#endif

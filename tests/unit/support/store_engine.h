@@ -3,8 +3,7 @@
  * between them) or, without it, SQLite in memory and in a file. tests/cli/store_engine.bats runs
  * them against a PostgreSQL server.
  */
-#ifndef PL_TESTS_STORE_ENGINE_H
-#define PL_TESTS_STORE_ENGINE_H
+#pragma once
 
 #include "unit.h"
 
@@ -138,5 +137,3 @@ static inline int on_every_store(int (*run)(const char *where))
 	}
 	return failed;
 }
-
-#endif

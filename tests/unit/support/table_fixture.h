@@ -3,8 +3,7 @@
  * everywhere, nowhere and here and there, extremes, odd texts. Every value follows from its row and
  * column alone, so that batches may be cut anywhere.
  */
-#ifndef PL_TESTS_FRAME_FIXTURE_H
-#define PL_TESTS_FRAME_FIXTURE_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -353,19 +352,17 @@ static inline int fixture_write(const struct table_format *format, const char *p
 					.rows = (int64_t)rows};
 	if (format->hints)
 		fixture_hints(hints, rows);
-	int r = format->open(&file, path, fixture_columns, FIXTURE_COLUMNS, &o, why);
+	int r = table_open(&file, format, path, fixture_columns, FIXTURE_COLUMNS, &o, why);
 
 	if (r < 0)
 		return r;
 	struct fixture *f = fixture_new();
 	for (uint64_t at = 0; at < rows && r == 0; at += batch)
-		r = format->write(file, fixture_batch(f, at, rows - at < batch ? rows - at : batch),
-				  why);
+		r = table_write(file, fixture_batch(f, at, rows - at < batch ? rows - at : batch),
+				why);
 	fixture_free(f);
 	if (r == 0)
-		return format->close(file, why);
-	format->abandon(file);
+		return table_close(file, why);
+	table_abandon(file);
 	return r;
 }
-
-#endif

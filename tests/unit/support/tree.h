@@ -2,8 +2,7 @@
  * Trees of /proc and /sys that tests write: one for the test that runs, with files, links,
  * directories and programs by their names below it.
  */
-#ifndef PL_TESTS_TREE_H
-#define PL_TESTS_TREE_H
+#pragma once
 
 #include "unit.h"
 
@@ -123,5 +122,3 @@ static inline void become_again(void)
 	if (getuid() == 0)
 		assert_int_equal(seteuid(0), 0);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What the unit tests share: cmocka with the headers it wants before it, a directory to work in,
  * and assertions on byte strings.
  */
-#ifndef PL_TESTS_UNIT_H
-#define PL_TESTS_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,8 +151,7 @@ static inline int memory_file(const void *data, size_t n)
 	return fd;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* The same bytes in memory that ends where they end, so that a sanitizer sees one read too many. */
 static inline char *exact_copy(const void *data, size_t n)
@@ -191,5 +189,3 @@ static inline uint64_t random_next(uint64_t *state)
 	*state ^= *state >> 27;
 	return *state * 0x2545f4914f6cdd1dull;
 }
-
-#endif

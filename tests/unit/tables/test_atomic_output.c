@@ -85,7 +85,7 @@ static void added_to(void **state)
 	assert_int_equal(atomic_output_begin(&p, &journal, path, &why), 0);
 	assert_true(p.existed);
 	holds(p.path, "two");
-	assert_null(p.aside);
+	assert_null(p.temporary);
 	assert_int_equal(atomic_output_commit(&p, &why), 0);
 	assert_int_equal(entries(state), 2);
 }
@@ -108,8 +108,7 @@ static void refused(void **state)
 	assert_int_equal(entries(state), 1);
 }
 
-/* ---- the lock ----------------------------------------------------------------------------------
- */
+/* ---- the lock -------------------------------------------------------------------------------- */
 
 #define WRITERS 4
 #define ROUNDS 20

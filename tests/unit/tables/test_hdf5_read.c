@@ -116,7 +116,7 @@ static void rows_of_colmets_own_file(void **state)
 	assert_text(&why, "");
 	assert_int_equal(h->rows(f, "7", "taskstats_default", task, 6, print_row, &text, &why),
 			 -ENOENT);
-	assert_contains(why.buf, "table /job_7/taskstats_default: there is no such table");
+	assert_contains(why.buf, "table /job_7/taskstats_default: no such table");
 	h->close(f);
 }
 
@@ -344,11 +344,11 @@ static void something_else(void **state)
 	assert_int_equal(h->open(path, &f, &why), -ENOENT);
 	strbuf_reset(&why);
 	assert_int_equal(h->open(*state, &f, &why), -EINVAL);
-	assert_contains(why.buf, "is no file");
+	assert_contains(why.buf, "is not a regular file");
 	strbuf_reset(&why);
 	write_file(path, "#!/bin/sh\n", 10);
 	assert_int_equal(h->open(path, &f, &why), -EBADMSG);
-	assert_contains(why.buf, "/x': no HDF5 file, or damaged: ");
+	assert_contains(why.buf, "/x': not an HDF5 file, or damaged: ");
 	assert_null(strchr(why.buf, '\n'));
 }
 

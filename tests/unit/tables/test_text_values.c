@@ -47,7 +47,7 @@ static int write_rows(const struct table_format *f, const char *path, size_t bat
 	struct table_builder b;
 	struct table_batch part;
 	struct table_file *file = NULL;
-	int r = f->open(&file, path, columns, ARRAY_SIZE(columns), o, &why);
+	int r = table_open(&file, f, path, columns, ARRAY_SIZE(columns), o, &why);
 
 	if (r < 0)
 		return r;
@@ -65,13 +65,13 @@ static int write_rows(const struct table_format *f, const char *path, size_t bat
 		if (!table_builder_full(&b) && i + 1 < ARRAY_SIZE(rows))
 			continue;
 		table_builder_take(&b, &part);
-		r = f->write(file, &part, &why);
+		r = table_write(file, &part, &why);
 		table_builder_begin(&b);
 	}
 	table_builder_release(&b);
 	if (r >= 0)
-		return f->close(file, &why);
-	f->abandon(file);
+		return table_close(file, &why);
+	table_abandon(file);
 	return r;
 }
 
@@ -172,16 +172,15 @@ static void no_numbers(void **state)
 		const struct table_options o = {.table = "t"};
 		struct table_file *file = NULL;
 
-		assert_int_equal(f->open(&file, path, one, 1, &o, &why), 0);
-		assert_int_equal(f->write(file, &b, &why), 0);
-		assert_int_equal(f->close(file, &why), 0);
+		assert_int_equal(table_open(&file, f, path, one, 1, &o, &why), 0);
+		assert_int_equal(table_write(file, &b, &why), 0);
+		assert_int_equal(table_close(file, &why), 0);
 		assert_int_equal(fs_read(AT_FDCWD, path, 1 << 20, &got), 0);
 		assert_string_equal(got.buf, cases[i].want);
 	}
 }
 
-/* ---- pickles -----------------------------------------------------------------------------------
- */
+/* ---- pickles --------------------------------------------------------------------------------- */
 
 #define BYTES8(n) "\x8e" n "\0\0\0\0\0\0\0"
 #define STR(n, s) "X" n "\0\0\0" s
@@ -226,7 +225,7 @@ static void pickle_of_a_frame(void **state)
 	struct table_builder b;
 	struct table_batch part;
 
-	assert_int_equal(f->open(&file, path, four, ARRAY_SIZE(four), &o, &why), 0);
+	assert_int_equal(table_open(&file, f, path, four, ARRAY_SIZE(four), &o, &why), 0);
 	table_builder_init(&b, four, ARRAY_SIZE(four), 2);
 	for (int i = 0; i < 3; i++) {
 		table_builder_int(&b, 0, i + 1);
@@ -245,11 +244,11 @@ static void pickle_of_a_frame(void **state)
 		if (i == 0)
 			continue;
 		table_builder_take(&b, &part);
-		assert_int_equal(f->write(file, &part, &why), 0);
+		assert_int_equal(table_write(file, &part, &why), 0);
 		table_builder_begin(&b);
 	}
 	table_builder_release(&b);
-	assert_int_equal(f->close(file, &why), 0);
+	assert_int_equal(table_close(file, &why), 0);
 	assert_int_equal(fs_read(AT_FDCWD, path, 1 << 20, &got), 0);
 	assert_int_equal(got.len, sizeof(want) - 1);
 	assert_memory_equal(got.buf, want, sizeof(want) - 1);

@@ -80,8 +80,8 @@ static void every_batch_is_whole(void **state)
 		sample_release(&m.sets[i]);
 }
 
-/* Facts and absences are told in every batch, those of sources without a reading in none. */
-static void facts_and_absences_come_again(void **state)
+/* Metadata and absences are told in every batch, those of sources without a reading in none. */
+static void metadata_and_absences_come_again(void **state)
 {
 	_cleanup_strbuf_ struct strbuf batch = STRBUF_INIT;
 	struct batcher *b = batcher_new(&plain_head);
@@ -101,7 +101,7 @@ static void facts_and_absences_come_again(void **state)
 
 		sample_begin(&set);
 		uint32_t e = sample_entity(&set, ENTITY_GPU, "0");
-		sample_fact(&set, e, "job", "4711");
+		sample_set_metadata(&set, e, "job", "4711");
 		sample_row(&set, e);
 		sample_put(&set, 0, 5 * n);
 		batcher_add(b, source, &set);
@@ -110,7 +110,7 @@ static void facts_and_absences_come_again(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 			assert_int_equal(sample_file_next(&f), events[i]);
 			if (events[i] == SAMPLE_ENTITY)
-				assert_string_equal(f.sources[f.source].entities[0].facts,
+				assert_string_equal(f.sources[f.source].entities[0].metadata,
 						    "job=4711\n");
 			if (events[i] == SAMPLE_ABSENT)
 				assert_string_equal(f.reason, "no memory");
@@ -177,8 +177,7 @@ static void nothing_is_no_batch(void **state)
 	batcher_free(b);
 }
 
-/* ---- size -------------------------------------------------------------------------------------
- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 static void few_bytes_a_job_sample(void **state)
 {
@@ -211,8 +210,7 @@ static void few_bytes_a_job_sample(void **state)
 	busy_release(&busy);
 }
 
-/* ---- hostile bytes ------------------------------------------------------------------------------
- */
+/* ---- hostile bytes --------------------------------------------------------------------------- */
 
 static void make_batch(struct strbuf *batch)
 {
@@ -262,7 +260,7 @@ static void damage_is_refused(void **state)
 	}
 	assert_int_equal(batch_peek(batch.buf, batch.len, &name, &why), 0);
 	strbuf_addch(&batch, 'x');
-	refused(batch.buf, batch.len, "is damaged: its check sum is wrong");
+	refused(batch.buf, batch.len, "damaged: wrong checksum");
 }
 
 /* Changes a byte and puts the check sum right. */
@@ -282,17 +280,17 @@ static void sense_is_checked(void **state)
 
 	(void)state;
 	make_batch(&batch);
-	patched(&batch, 11, 0xff, "claims to be larger than a batch may be");
-	patched(&batch, 8, (unsigned char)(batch.buf[8] + 1), "cannot be unpacked");
+	patched(&batch, 11, 0xff, "its uncompressed size is above the limit");
+	patched(&batch, 8, (unsigned char)(batch.buf[8] + 1), "cannot be decompressed");
 	patched(&batch, 20, 0, "has no number");
-	patched(&batch, 28, 0, "has no proper name of a node");
-	patched(&batch, 29, '.', "has no proper name of a node");
-	patched(&batch, 30, '/', "has no proper name of a node");
-	patched(&batch, 30, 0, "has no proper name of a node");
-	patched(&batch, 30, '\n', "has no proper name of a node");
-	patched(&batch, 35, '?', "cannot be unpacked");
+	patched(&batch, 28, 0, "invalid node name");
+	patched(&batch, 29, '.', "invalid node name");
+	patched(&batch, 30, '/', "invalid node name");
+	patched(&batch, 30, 0, "invalid node name");
+	patched(&batch, 30, '\n', "invalid node name");
+	patched(&batch, 35, '?', "cannot be decompressed");
 	patched(&batch, batch.len - 1, (unsigned char)(batch.buf[batch.len - 1] + 1),
-		"cannot be unpacked");
+		"cannot be decompressed");
 }
 
 /* Sound outside, anything inside: no sample file, one that claims much state, a bomb. */
@@ -303,10 +301,10 @@ static void packed_nonsense(void **state)
 
 	(void)state;
 	assert_int_equal(batch_pack(&name, "hello", 5, &out), 0);
-	refused(out.buf, out.len, "is no sample file");
+	refused(out.buf, out.len, "is not a sample file");
 	strbuf_reset(&out);
 	assert_int_equal(batch_pack(&name, "", 0, &out), 0);
-	refused(out.buf, out.len, "is no sample file");
+	refused(out.buf, out.len, "is not a sample file");
 	strbuf_grow(&zeros, BATCH_WHOLE_MAX + 1);
 	memset(zeros.buf, 0, BATCH_WHOLE_MAX + 1);
 	strbuf_reset(&out);
@@ -314,7 +312,7 @@ static void packed_nonsense(void **state)
 	assert_int_equal(out.len, 0);
 	assert_int_equal(batch_pack(&name, zeros.buf, BATCH_WHOLE_MAX, &out), 0);
 	assert_true(out.len < 100000);
-	refused(out.buf, out.len, "is no sample file");
+	refused(out.buf, out.len, "is not a sample file");
 }
 
 static void names_of_nodes(void **state)
@@ -339,7 +337,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_batch_is_whole),
-		cmocka_unit_test(facts_and_absences_come_again),
+		cmocka_unit_test(metadata_and_absences_come_again),
 		cmocka_unit_test(clocks_are_of_now),
 		cmocka_unit_test(nothing_is_no_batch),
 		cmocka_unit_test(few_bytes_a_job_sample),

@@ -1,5 +1,5 @@
 /* Logs of batches: order, numbers, bounds, trimming, and readers beside the one who appends. */
-#include "batchlog.h"
+#include "commit_log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static void one_process_at_a_time(void **state)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	assert_int_equal(commit_log_open(&other, &o, &why), -EBUSY);
-	assert_contains(why.buf, "in use by another process");
+	assert_contains(why.buf, "another process uses");
 	commit_log_close(l);
 	strbuf_reset(&why);
 	assert_int_equal(commit_log_open(&other, &o, &why), 0);
@@ -297,8 +297,7 @@ static void readers_survive_drops(void **state)
 	commit_log_close(l);
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define THREAD_ENTRIES 3000
 

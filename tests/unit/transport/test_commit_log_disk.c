@@ -2,15 +2,14 @@
  * Logs on disks that fail: what a sync did not bring to the disk is not in the log, now or after
  * the power was gone, and what came later is.
  */
-#include "batchlog.h"
+#include "commit_log.h"
 
 #include <errno.h>
 
 #include "core/files/fs.h"
 #include "failing_disk.h"
 
-/* ---- what a sync says --------------------------------------------------------------------------
- */
+/* ---- what a sync says ------------------------------------------------------------------------ */
 
 /* Only what cannot be synced by its nature counts as synced. */
 static void syncs_that_fail(void **state)
@@ -42,8 +41,7 @@ static void syncs_that_fail(void **state)
 	assert_int_equal(fs_sync(null), 0);
 }
 
-/* ---- the log -----------------------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 /* A disk that became read-only acknowledges nothing. */
 static void a_disk_that_is_read_only(void **state)

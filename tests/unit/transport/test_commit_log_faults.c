@@ -2,7 +2,7 @@
  * Logs that something happens to: writers killed at any moment, a disk that is full, every kind of
  * damage. What was synced is there, nothing is there twice, half or in another's place.
  */
-#include "batchlog.h"
+#include "commit_log.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -11,8 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* ---- killed ------------------------------------------------------------------------------------
- */
+/* ---- killed ---------------------------------------------------------------------------------- */
 
 struct shared {
 	_Atomic uint64_t synced; /* number up to which a sync has returned */
@@ -74,8 +73,7 @@ static void killed_at_any_moment(void **state)
 	munmap(s, sizeof(*s));
 }
 
-/* ---- torn ends ---------------------------------------------------------------------------------
- */
+/* ---- torn ends ------------------------------------------------------------------------------- */
 
 static char *last_segment(const char *dir, uint64_t first)
 {
@@ -118,8 +116,7 @@ static void cut_anywhere(void **state)
 	}
 }
 
-/* ---- damage ------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void copy_file(const char *from, const char *to)
 {
@@ -245,8 +242,7 @@ static void lost_segments(void **state)
 	commit_log_close(l);
 }
 
-/* ---- full --------------------------------------------------------------------------------------
- */
+/* ---- full ------------------------------------------------------------------------------------ */
 
 static uint64_t fill(struct commit_log *l, uint64_t from, int error)
 {

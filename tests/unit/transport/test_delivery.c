@@ -131,16 +131,15 @@ static void forwarding(void **state)
 	collector_stop(&b);
 }
 
-/* ---- by hand -----------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static void send_batch(struct link *l, uint64_t before, const void *p, size_t n)
 {
 	unsigned char words[16];
 	struct link_part parts[] = {{"PLIM1", 5}, {"BATCH", 5}, {words, 16}, {p, n}};
 
-	put_word(words, 5);
-	put_word(words + 8, before);
+	pl_put_u64(words, 5);
+	pl_put_u64(words + 8, before);
 	assert_int_equal(link_send(l, parts, 4), 0);
 }
 
@@ -154,8 +153,8 @@ static void expect_ack(struct link *l, uint64_t number)
 	assert_true(part_is(&parts[0], "PLIM1"));
 	assert_true(part_is(&parts[1], "ACK"));
 	assert_int_equal(parts[2].size, 16);
-	assert_int_equal(get_word(parts[2].data), 7);
-	assert_int_equal(get_word((const char *)parts[2].data + 8), number);
+	assert_int_equal(pl_get_u64(parts[2].data), 7);
+	assert_int_equal(pl_get_u64((const char *)parts[2].data + 8), number);
 	assert_true(part_is(&parts[3], "n1"));
 }
 
@@ -168,9 +167,9 @@ static void expect_nack(struct link *l, uint64_t number, enum nack_reason reason
 	assert_int_equal(count, 5);
 	assert_true(part_is(&parts[1], "NACK"));
 	assert_int_equal(parts[2].size, 32);
-	assert_int_equal(get_word((const char *)parts[2].data + 8), number);
-	assert_int_equal(get_word((const char *)parts[2].data + 16), 5);
-	assert_int_equal(get_word((const char *)parts[2].data + 24), reason);
+	assert_int_equal(pl_get_u64((const char *)parts[2].data + 8), number);
+	assert_int_equal(pl_get_u64((const char *)parts[2].data + 16), 5);
+	assert_int_equal(pl_get_u64((const char *)parts[2].data + 24), reason);
 	assert_true(part_is(&parts[3], "n1"));
 	assert_true(part_is(&parts[4], text));
 }
@@ -194,7 +193,7 @@ static void duplicates_and_early_ones(void **state)
 	send_number(l, 0, 1);
 	expect_ack(l, 1);
 	send_number(l, 3, 4); /* 2 and 3 are still to come */
-	expect_nack(l, 4, NACK_EARLY, "those before it are missing");
+	expect_nack(l, 4, NACK_EARLY, "batches before it are missing");
 	send_number(l, 1, 2);
 	send_number(l, 2, 3);
 	send_number(l, 3, 4);
@@ -206,7 +205,7 @@ static void duplicates_and_early_ones(void **state)
 
 		assert_true(await(l, parts, &count, 60000));
 		assert_true(part_is(&parts[1], "ACK"));
-		last = get_word((const char *)parts[2].data + 8);
+		last = pl_get_u64((const char *)parts[2].data + 8);
 	}
 	send_number(l, 0, 5);
 	expect_ack(l, 9);
@@ -231,7 +230,7 @@ static void bad_batches(void **state)
 	struct link *l = open_link(&(struct link_options){.kind = LINK_DEALER, .uri = c.uri});
 	assert_int_equal(batch_pack(&name, "nonsense", 8, &batch), 0);
 	send_batch(l, 0, batch.buf, batch.len);
-	expect_nack(l, 1, NACK_REFUSED, "is no sample file");
+	expect_nack(l, 1, NACK_REFUSED, "is not a sample file");
 	send_batch(l, 0, "nonsense", 8); /* not even a name */
 	send_number(l, 1, 2);
 	expect_ack(l, 2);
@@ -274,7 +273,7 @@ static void refused_ones_leave_the_spool(void **state)
 	give(d, "n1", 7, 4, 2);
 	wait_until(delivered(d).acknowledged == 4);
 	assert_int_equal(delivered(d).refused, 1);
-	assert_string_equal(delivered(d).reason, "is no sample file");
+	assert_string_equal(delivered(d).reason, "is not a sample file");
 	assert_int_equal(sender_stop(d, 60000000000, NULL), 0);
 	assert_int_equal(commit_log_next_number(c.log), 5);
 	collector_stop(&c);

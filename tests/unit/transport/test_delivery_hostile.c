@@ -76,8 +76,7 @@ static void begin(struct collector *c, void **state)
 	still_serves(c, *state);
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* What a greeting of ZMTP 3 looks like, with a handshake behind it. */
 static const unsigned char greeting[] =
@@ -161,8 +160,7 @@ static void garbage_at_the_port(void **state)
 	collector_stop(&c);
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void scans_and_half_open_connections(void **state)
 {
@@ -250,8 +248,7 @@ static void reconnects_without_end(void **state)
 	collector_stop(&c);
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void strangers_are_refused(void **state)
 {
@@ -284,8 +281,7 @@ static void strangers_are_refused(void **state)
 	give(d, "n2", 2, 1, 1);
 	wait_until(delivered(d).acknowledged == 4);
 	assert_int_equal(delivered(d).refused, 2);
-	assert_string_equal(delivered(d).reason,
-			    "is of node 'n3', which its key is not allowed for");
+	assert_string_equal(delivered(d).reason, "its key is not allowed for node 'n3'");
 	wait_until(delivered(x).key_refused);
 	wait_until(received(&c).refused > 0);
 	assert_int_equal(delivered(x).acknowledged, 0);
@@ -337,7 +333,7 @@ static void a_node_speaks_for_itself_only(void **state)
 	assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	wait_until(delivered(d).refused == 1);
 	assert_string_equal(delivered(d).reason,
-			    "has readings of 'n3', which its key is not allowed for");
+			    "its key is not allowed for the samples of node 'n3'");
 	assert_int_equal(check_log(k.c.log, "n1", 2, 1), 0);
 	/* a name that no terminal, path or label should meet */
 	make_batch_of("n1\n\033[2J", "n2", 2, 1, &batch);

@@ -90,8 +90,7 @@ static void run_collector(const struct play *p)
 	_exit(0);
 }
 
-/* ---- the node ----------------------------------------------------------------------------------
- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 static void run_node(const struct play *p)
 {
@@ -139,8 +138,7 @@ static void end(pid_t pid)
 		fail_msg("ended by itself with status %d", WEXITSTATUS(status));
 }
 
-/* ---- what must be there ------------------------------------------------------------------------
- */
+/* ---- what must be there ---------------------------------------------------------------------- */
 
 /* What is in the spool of a node that is dead: the highest number of each boot. */
 static void note_spooled(const struct play *p, uint64_t *highest)

@@ -110,8 +110,7 @@ static void sending_never_blocks(void **state)
 	link_close(l);
 }
 
-/* ---- who may call ------------------------------------------------------------------------------
- */
+/* ---- who may call ---------------------------------------------------------------------------- */
 
 struct pair {
 	char public[41], secret[41];
@@ -173,7 +172,7 @@ static void keys_decide(void **state)
 	assert_int_equal(send_text(misled, "misled"), 0);
 	assert_true(await_refused(router, 0, &who) > 0);
 	_cleanup_free_ char *line = xasprintf(
-		"127.0.0.1 with key %s, which is not in the list of --allow\n", stranger.public);
+		"127.0.0.1 with key %s, which is not in the file of --allow\n", stranger.public);
 	assert_string_equal(who.buf, line);
 
 	struct link *good = call(uri, &two, server.public);
@@ -251,7 +250,7 @@ static void addresses_decide(void **state)
 			assert_int_equal(link_refused(pull, &who), 0);
 		} else {
 			assert_true(await_refused(pull, 0, &who) > 0);
-			assert_text(&who, "127.0.0.1, which is not in the list\n");
+			assert_text(&who, "127.0.0.1, which is not an allowed address\n");
 			assert_int_equal(link_receive(pull, parts, &count), 0);
 		}
 		link_close(push);
@@ -281,25 +280,25 @@ static void what_cannot_be_opened(void **state)
 		uri);
 	link_close(l);
 	refused(&(struct link_options){.kind = LINK_DEALER, .uri = "nonsense"}, -EINVAL,
-		"cannot call 'nonsense'");
+		"cannot connect to 'nonsense'");
 	refused(&(struct link_options){.kind = LINK_PULL,
 				       .uri = uri,
 				       .bind = true,
 				       .peers = bad_peer,
 				       .peer_count = 1},
-		-EINVAL, "'10.0.0.1/33' is no address");
+		-EINVAL, "'10.0.0.1/33' is not an address");
 	struct link_keys k = {.secret = "short"};
 	struct link_options o = {
 		.kind = LINK_ROUTER, .uri = "tcp://127.0.0.1:*", .bind = true, .keys = &k};
-	refused(&o, -EINVAL, "the secret key is not one of 40 characters");
+	refused(&o, -EINVAL, "the secret key is not 40 characters long");
 	k.secret = own.secret;
 	k.allowed = bad_key;
 	k.allowed_count = 1;
-	refused(&o, -EINVAL, "'short' is no key");
+	refused(&o, -EINVAL, "'short' is not a key");
 	o.bind = false;
 	o.kind = LINK_DEALER;
 	k.public = own.public;
-	refused(&o, -EINVAL, "the other side's public key is missing");
+	refused(&o, -EINVAL, "the server's public key is missing");
 }
 
 /* Sends many times what may be held, in whole messages; with and without keys, fast and slow. */

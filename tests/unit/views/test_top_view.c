@@ -64,8 +64,8 @@ static void round_at(struct topview *v, struct sample_set *s, unsigned t)
 	s->time_ns = (10 + t) * SECOND;
 	put(s, "11.500", 5, 1 << 20, 0);
 	put(s, "12.600", 100 + 50 * (int)t, 3 << 20, 4096 * (int)t);
-	sample_fact(s, 1, "cmdline", "model \x1b[2J --run");
-	sample_fact(s, 0, "comm", "sh");
+	sample_set_metadata(s, 1, "cmdline", "model \x1b[2J --run");
+	sample_set_metadata(s, 0, "comm", "sh");
 	topview_take(v, "process", s);
 	topview_end(v);
 }
@@ -162,7 +162,7 @@ static void the_jobs_own_row_and_other_sources(void **state)
 	assert_contains(line(&f, 9), " 123.5 ");
 	top_frame_release(&f);
 	/* as JSON: what is not known is null */
-	struct jsonw j = JSONW_INIT;
+	struct json_writer j = JSON_WRITER_INIT;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *doc = NULL;
 	topview_json(v, &look, &j);
@@ -175,7 +175,7 @@ static void the_jobs_own_row_and_other_sources(void **state)
 	assert_int_equal(table->list.count, 1);
 	assert_int_equal(value_get(table->list.items[0], "pid")->integer, 12);
 	assert_int_equal(value_get(table->list.items[0], "rank")->kind, VALUE_NONE);
-	jsonw_release(&j);
+	json_release(&j);
 	sample_release(&s);
 	sample_release(&g);
 	sample_release(&n);

@@ -12,7 +12,7 @@
 
 #include "compat/epmt/import/import_epmt_internal.h"
 #include "compat/epmt/papiex/papiex_read.h"
-#include "compat/epmt/papiex/papiex_text.h"
+#include "compat/epmt/papiex/papiex.h"
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "store/import/databases.h"
@@ -36,8 +36,7 @@ static bool is_epmt(struct store *s)
 	return all;
 }
 
-/* ---- JSON as Python writes it -----------------------------------------------------------------
- */
+/* ---- JSON as Python writes it --------------------------------------------------------------- */
 
 /* Copies JSON from text[i] to the end of the value that begins there, with null for NaN and
  * Infinity, which are no JSON. Returns where it ended. */
@@ -97,8 +96,7 @@ struct value *epmt_json(struct stmt *st, int column, const char *key, struct val
 	return value_new(VALUE_DICT);
 }
 
-/* ---- times ------------------------------------------------------------------------------------
- */
+/* ---- times ---------------------------------------------------------------------------------- */
 
 static int64_t nearest(double v)
 {
@@ -149,16 +147,15 @@ static void set_time(struct value *meta, const char *key, const char *text, cons
 /* How far local time was ahead of UTC when the first process began, whole minutes. */
 static bool find_zone(struct store *from, const char *jobid, int64_t *ret)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		from, "SELECT CAST(start AS TEXT), CAST(threads_df AS TEXT) FROM processes WHERE "
-		      "jobid = $1 ORDER BY id LIMIT 1");
+	_cleanup_stmt_ struct stmt *st = store_query(
+		from,
+		"SELECT CAST(start AS TEXT), CAST(threads_df AS TEXT) FROM processes WHERE "
+		"jobid = $1 ORDER BY id LIMIT 1",
+		db_str(jobid));
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int64_t local;
 	size_t n = 0;
 
-	if (!st)
-		return false;
-	stmt_str(st, 1, jobid);
 	if (stmt_step(st) != 1 || !epmt_time(stmt_get_str(st, 0), &local))
 		return false;
 	const char *text = stmt_get_text(st, 1, &n);
@@ -173,8 +170,7 @@ static bool find_zone(struct store *from, const char *jobid, int64_t *ret)
 	return llabs(*ret) <= (int64_t)26 * 3600 * 1000000;
 }
 
-/* ---- a job ------------------------------------------------------------------------------------
- */
+/* ---- a job ---------------------------------------------------------------------------------- */
 
 enum job_column {
 	J_NAME,
@@ -240,13 +236,10 @@ static struct value *read_meta(struct store *from, const char *jobid)
 		     {"analyses", J_ANALYSES},      {"info_dict", J_INFO},
 		     {"job_pl_env", J_ENV},         {"job_el_env", J_ENV},
 		     {"job_env_changes", J_CHANGES}};
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(from, JOB_COLUMNS);
+	_cleanup_stmt_ struct stmt *st = store_query(from, JOB_COLUMNS, db_str(jobid));
 	_cleanup_value_ struct value *unread = value_new(VALUE_DICT);
 	int64_t zone_us;
 
-	if (!st)
-		return NULL;
-	stmt_str(st, 1, jobid);
 	if (stmt_step(st) != 1)
 		return NULL;
 	const int64_t *zone = find_zone(from, jobid, &zone_us) ? &zone_us : NULL;
@@ -270,8 +263,7 @@ static struct value *read_meta(struct store *from, const char *jobid)
 	return meta;
 }
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------ */
 
 struct copying {
 	struct import *p;
@@ -415,13 +407,12 @@ static int take_rows(struct copying *c, const char *text, size_t n)
 
 static int take_processes(struct copying *c, struct store *from, const char *jobid)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+	_cleanup_stmt_ struct stmt *st = store_query(
 		from,
-		"SELECT id, CAST(threads_df AS TEXT) FROM processes WHERE jobid = $1 ORDER BY id");
-	int r = st ? 0 : -EIO, more = 0;
+		"SELECT id, CAST(threads_df AS TEXT) FROM processes WHERE jobid = $1 ORDER BY id",
+		db_str(jobid));
+	int r = 0, more = 0;
 
-	if (st)
-		stmt_str(st, 1, jobid);
 	while (r == 0 && (more = stmt_step(st)) == 1) {
 		size_t n = 0;
 		const char *text = stmt_get_text(st, 1, &n);
@@ -440,13 +431,11 @@ static int take_processes(struct copying *c, struct store *from, const char *job
 
 static int add_hosts(struct import *p, struct store *from, const char *jobid)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(from, "SELECT hostname FROM host_job_associations WHERE jobid = $1");
-	int r = st ? 0 : -EIO;
+	_cleanup_stmt_ struct stmt *st = store_query(
+		from, "SELECT hostname FROM host_job_associations WHERE jobid = $1", db_str(jobid));
+	int r;
 
-	if (st)
-		stmt_str(st, 1, jobid);
-	while (st && (r = stmt_step(st)) == 1)
+	while ((r = stmt_step(st)) == 1)
 		ingest_host(p->in, stmt_get_str(st, 0));
 	if (r < 0)
 		strbuf_addstr(p->why, store_error(from));
@@ -482,17 +471,16 @@ static int copy_job(struct import *p, struct store *from, const char *jobid)
 	return r;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int list_jobs(struct store *from, struct value **ret, struct strbuf *why)
 {
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(from, "SELECT jobid FROM jobs ORDER BY created_at, jobid");
 	_cleanup_value_ struct value *list = value_new(VALUE_LIST);
-	int r = st ? 0 : -EIO;
+	int r;
 
-	while (st && (r = stmt_step(st)) == 1)
+	while ((r = stmt_step(st)) == 1)
 		value_append(list, stmt_is_null(st, 0) ? value_new(VALUE_NONE)
 						       : value_str(stmt_get_str(st, 0)));
 	if (r < 0)

@@ -1,6 +1,5 @@
 /* Parts of reading an EPMT database; see import_epmt.c. */
-#ifndef PL_COMPAT_EPMT_IMPORT_IMPORT_EPMT_INTERNAL_H
-#define PL_COMPAT_EPMT_IMPORT_IMPORT_EPMT_INTERNAL_H
+#pragma once
 
 #include "store/import/databases.h"
 
@@ -14,5 +13,3 @@ bool epmt_time(const char *text, int64_t *ret);
 
 /* The models that are not there yet; how many those were. */
 int epmt_copy_models(struct store *from, struct store *to, size_t *ret, struct strbuf *why);
-
-#endif

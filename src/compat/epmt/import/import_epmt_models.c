@@ -8,9 +8,11 @@
 static struct value *read_model(struct store *from, struct stmt *st)
 {
 	static const char *const dicts[] = {"tags", "op_tags", "computed", "info_dict"};
-	_cleanup_stmt_ struct stmt *jobs = stmt_prepare(
-		from, "SELECT jobid FROM refmodel_job_associations WHERE refmodel_id = "
-		      "$1 ORDER BY jobid");
+	_cleanup_stmt_ struct stmt *jobs =
+		store_query(from,
+			    "SELECT jobid FROM refmodel_job_associations WHERE refmodel_id = "
+			    "$1 ORDER BY jobid",
+			    db_int(stmt_get_int(st, 0)));
 	struct value *model = value_new(VALUE_DICT), *list = value_new(VALUE_LIST);
 
 	value_set(model, "id", value_int(stmt_get_int(st, 0)));
@@ -20,9 +22,7 @@ static struct value *read_model(struct store *from, struct stmt *st)
 	epmt_text(model, "updated_at", st, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(dicts); i++)
 		value_set(model, dicts[i], epmt_json(st, (int)i + 5, NULL, NULL));
-	if (jobs)
-		stmt_int(jobs, 1, stmt_get_int(st, 0));
-	while (jobs && stmt_step(jobs) == 1)
+	while (stmt_step(jobs) == 1)
 		value_append(list, value_str(stmt_get_str(jobs, 0)));
 	value_set(model, "jobs", list);
 	return model;
@@ -30,24 +30,19 @@ static struct value *read_model(struct store *from, struct stmt *st)
 
 static int64_t write_model(struct store *to, const struct value *model)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(to, "INSERT INTO model (name, created_us, enabled, json) VALUES ($1, "
-				 "$2, $3, $4) ON CONFLICT (name) DO NOTHING");
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	const char *name = value_get_str(model, "name");
-	int64_t us;
+	int64_t us = 0;
+	bool timed = epmt_time(value_get_str(model, "created_at"), &us);
 
-	if (!st)
-		return -EIO;
 	value_to_json(model, &j, NULL);
-	stmt_str(st, 1, name ? name : "");
-	if (epmt_time(value_get_str(model, "created_at"), &us))
-		stmt_int(st, 2, us);
-	else
-		stmt_null(st, 2);
-	stmt_int(st, 3, value_get(model, "enabled")->boolean);
-	stmt_bytes(st, 4, j.out.buf, j.out.len);
-	int r = stmt_run(st);
+	_cleanup_stmt_ struct stmt *st = store_query(
+		to,
+		"INSERT INTO model (name, created_us, enabled, json) VALUES ($1, "
+		"$2, $3, $4) ON CONFLICT (name) DO NOTHING",
+		db_str(name ? name : ""), db_int_if(timed, us),
+		db_int(value_get(model, "enabled")->boolean), db_bytes(j.out.buf, j.out.len));
+	int r = stmt_step(st);
 	return r < 0 ? r : to->engine->changes(st);
 }
 
@@ -57,11 +52,11 @@ int epmt_copy_models(struct store *from, struct store *to, size_t *ret, struct s
 		from, "SELECT id, name, CASE WHEN enabled THEN 1 ELSE 0 END, CAST(created_at AS "
 		      "TEXT), CAST(updated_at AS TEXT), CAST(tags AS TEXT), CAST(op_tags AS TEXT), "
 		      "CAST(computed AS TEXT), CAST(info_dict AS TEXT) FROM refmodels ORDER BY id");
-	int r = st ? 0 : -EIO;
+	int r = 0;
 
 	if (!st)
 		strbuf_addstr(why, store_error(from));
-	while (st && r >= 0 && (r = stmt_step(st)) == 1) {
+	while (r >= 0 && (r = stmt_step(st)) == 1) {
 		_cleanup_value_ struct value *model = read_model(from, st);
 		int64_t n = write_model(to, model);
 

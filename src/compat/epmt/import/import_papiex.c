@@ -101,12 +101,12 @@ static int take_header(struct import *p, const struct bytes *from, const char *n
 	while ((n = import_read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(&text, piece, (size_t)n);
 		if (text.len > HEADER_MAX)
-			return import_fail(p, -EFBIG, name, "is larger than a header can be");
+			return import_fail(p, -EFBIG, name, "is too large for a header");
 	}
 	if (n < 0)
 		return import_reading_failed(p, (int)n, name);
 	if (s->header_count == FILES_MAX)
-		return import_fail(p, -E2BIG, name, "one header file too many");
+		return import_fail(p, -E2BIG, name, "more than one header file");
 	s->header_names[s->header_count] = xstrdup(name);
 	s->headers[s->header_count++] = strbuf_take(&text);
 	return 0;

@@ -2,8 +2,7 @@
  * What the parts of libpapiex.so share. Each process keeps its records in a small file of its own
  * until they are rows; see sink_papiex.c.
  */
-#ifndef PL_COMPAT_EPMT_LIBPAPIEX_PAPIEX_H
-#define PL_COMPAT_EPMT_LIBPAPIEX_PAPIEX_H
+#pragma once
 
 #include "preload/guest.h"
 
@@ -42,7 +41,7 @@ struct span {
 	size_t n;
 };
 
-/* A frame of a file in memory; false at the end, or where the rest is none. */
+/* The next frame of a file in memory; false at the end, or where the rest is not a frame. */
 struct frame_at {
 	enum pl_record_type type;
 	unsigned flags;
@@ -95,7 +94,7 @@ void state_name(struct name *name, int pid);
 void csv_name(struct name *name, int pid, unsigned instance);
 long open_dir(void);
 void remove_name(long dir, const struct name *name);
-/* Only a file of our own: the directory may be anybody's, /tmp by default. */
+/* Accepts only a file that we own: the directory, /tmp by default, may be shared. */
 long open_state(long dir, const struct name *name, long flags, size_t *ret_size);
 /* Reads a process's file into pages; n is 0 where there is none. */
 struct span read_state(long dir, const struct name *name, struct own_io *own);
@@ -119,5 +118,3 @@ void read_frames(struct state *st, struct rec *scratch);
 void read_exec(struct rec *r, struct span frames, struct rec *scratch);
 /* The child of system(), by what it left: one that could speak for itself left nothing. 0: none. */
 uint64_t find_child(uint64_t since, int parent, struct rec *r, struct own_io *own);
-
-#endif

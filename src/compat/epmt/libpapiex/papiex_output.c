@@ -49,13 +49,13 @@ static bool path_add(size_t *used, const char *s)
 /* A relative directory is meant from where the image starts. */
 bool sink_choose(struct environment *env)
 {
-	const char *dir = env->papiex_output;
+	const char *dir = env->other_output;
 	size_t used = 0;
 
-	if (!env->papiex_options || !read_hostname())
+	if (!env->other_options || !read_hostname())
 		return false;
-	env->events = env->papiex_options;
-	env->tags = env->papiex_tags;
+	env->events = env->other_options;
+	env->tags = env->other_tags;
 	if (!dir || !dir[0])
 		dir = "/tmp";
 	if (dir[0] != '/') {
@@ -186,7 +186,7 @@ static size_t on_start(const struct held *h, const struct iovec *iov, int count)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* What the image took for its end was none: it failed to execute another, or daemon() failed. */
+/* The image did not end: exec or daemon() failed. */
 static void void_last_word(long dir)
 {
 	struct name name;

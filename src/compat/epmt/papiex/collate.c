@@ -65,7 +65,7 @@ int collation_add(struct collation *c, const char *text, size_t n, struct strbuf
 		}
 	}
 	if (r == 0 && !have_header) {
-		strbuf_addstr(why, "holds no header");
+		strbuf_addstr(why, "has no header");
 		r = -EBADMSG;
 	}
 	if (r < 0) {

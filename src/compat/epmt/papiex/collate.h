@@ -3,8 +3,7 @@
  * the order of their names, comment lines first, one header, then all rows. A file whose header
  * differs or whose rows do not fit it is bad.
  */
-#ifndef PL_COMPAT_EPMT_PAPIEX_COLLATE_H
-#define PL_COMPAT_EPMT_PAPIEX_COLLATE_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -24,5 +23,3 @@ void collation_write(const struct collation *c, struct strbuf *out);
 
 /* Host of a papiex file: its name up to "papiex", less "-collated-" and a hyphen at the end. */
 char *papiex_host_of(const char *file_name);
-
-#endif

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "compat/epmt/papiex/papiex_text.h"
 #include "compat/epmt/papiex_columns.h"
 #include "core/util.h"
 #include "jobs/job_files.h"
@@ -32,6 +31,56 @@ void papiex_add_text(struct strbuf *out, const char *s, size_t n, bool csv)
 		else
 			strbuf_addch(out, s[i]);
 	}
+}
+
+/* What a letter behind a backslash stands for, 0 when papiex does not write it. */
+static char unescaped(char letter)
+{
+	static const char letters[] = "abfnrtv\\,", stand_for[] = "\a\b\f\n\r\t\v\\,";
+	const char *at = letter ? strchr(letters, letter) : NULL;
+
+	return at ? stand_for[at - letters] : 0;
+}
+
+/* A comma is looked for once, not again after each backslash: a text of 10 MB may consist of them.
+ */
+const char *papiex_take_text(struct strbuf *out, const char *p, const char *end, char separator)
+{
+	const char *stop = NULL;
+
+	for (;;) {
+		if (!stop || p > stop) {
+			stop = memchr(p, separator, (size_t)(end - p));
+			stop = stop ? stop : end;
+		}
+		const char *slash = separator == ',' ? memchr(p, '\\', (size_t)(stop - p)) : NULL;
+		if (!slash || slash + 1 == end) {
+			strbuf_add(out, p, (size_t)(stop - p));
+			return stop;
+		}
+		char c = unescaped(slash[1]);
+		/* what papiex does not write stays as it is */
+		strbuf_add(out, p, (size_t)(slash - p) + (c ? 0 : 2));
+		if (c)
+			strbuf_addch(out, c);
+		p = slash + 2;
+	}
+}
+
+const char *papiex_take_quoted(struct strbuf *out, const char *p, const char *end, char separator)
+{
+	for (p++; p < end; p++) {
+		if (*p != '"') {
+			strbuf_addch(out, *p);
+		} else if (p + 1 < end && p[1] == '"') {
+			strbuf_addch(out, '"');
+			p++;
+		} else {
+			p++;
+			return p == end || *p == separator ? p : NULL;
+		}
+	}
+	return NULL;
 }
 
 /* Numbers are signed: papiex writes -1 and less where its counter went back. */
@@ -87,7 +136,7 @@ static void add_names(struct strbuf *out, const unsigned char *ids, size_t n, ch
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			strbuf_addch(out, separator);
-		strbuf_addstr(out, metric_by_id(ids[i])->papiex);
+		strbuf_addstr(out, metric_by_id(ids[i])->names[METRIC_TOOL_papiex]);
 	}
 }
 
@@ -150,7 +199,8 @@ void papiex_tsv_header_like(struct strbuf *out, const struct row *columns, const
 
 	for (size_t i = 0; i < ARRAY_SIZE(papiex_numbers); i++)
 		if (!columns || row_has(columns, papiex_numbers[i]))
-			strbuf_addf(out, ",%s", metric_by_id(papiex_numbers[i])->papiex);
+			strbuf_addf(out, ",%s",
+				    metric_by_id(papiex_numbers[i])->names[METRIC_TOOL_papiex]);
 	add_event_names(out, columns, events);
 	open_list(out, from);
 	strbuf_addstr(out, "}\t");
@@ -197,8 +247,7 @@ void papiex_tsv_process(struct strbuf *out, const struct papiex_process *p, cons
 	papiex_tsv_process_like(out, NULL, p, events);
 }
 
-/* ---- names of files
- * ---------------------------------------------------------------------------------- */
+/* ---- names of files ------------------------------------------------------------------------- */
 
 enum papiex_format papiex_format_of(const char *head, size_t n)
 {

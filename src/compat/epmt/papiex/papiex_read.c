@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compat/epmt/papiex/papiex_text.h"
 #include "core/text/text.h"
 #include "plimsoll/record.h"
 
@@ -51,7 +50,7 @@ struct papiex_reader {
 	char separator;
 	int error;         /* that ended the reading */
 	struct strbuf cut; /* the beginning of a line whose end has not come */
-	/* the line being read, for what is said about it */
+	/* the line being read, for messages */
 	uint64_t line_number;
 	const char *line, *line_end;
 	struct strbuf *why; /* of the call under way; may be NULL */
@@ -81,7 +80,7 @@ static inline void set_bit(struct row *row, enum metric_id id)
 	row->present[id / 64] |= 1ull << (id % 64);
 }
 
-/* ---- what is said of a bad line ------------------------------------------------------------- */
+/* ---- messages about a bad line ------------------------------------------------------------- */
 
 PL_PRINTF(2, 3)
 static int bad(struct papiex_reader *r, const char *fmt, ...)
@@ -135,7 +134,7 @@ static int bad_row(struct papiex_reader *r, const struct column *c, const char *
 		digits += s[n] >= '0' && s[n] <= '9';
 	const char *large = digits && digits + (*s == '-') == n ? " of 64 bits" : "";
 	_cleanup_free_ char *name = shown(c->name, strlen(c->name)), *text = shown(s, n);
-	return bad(r, "column '%s' is no number%s: '%s'", name, large, text);
+	return bad(r, "column '%s' is not a number%s: '%s'", name, large, text);
 }
 
 /* ---- fields --------------------------------------------------------------------------------- */
@@ -201,7 +200,8 @@ static int add_column(struct papiex_reader *r, struct columns *to, struct strbuf
 	const char *papiex = strcmp(name->buf, "finish") != 0 ? name->buf : "end", *wrong = NULL;
 	const struct metric *m = metric_by_name(papiex);
 
-	if (m && m->papiex && (!strcmp(m->name, papiex) || !strcmp(m->papiex, papiex))) {
+	if (m && m->names[METRIC_TOOL_papiex] &&
+	    (!strcmp(m->name, papiex) || !strcmp(m->names[METRIC_TOOL_papiex], papiex))) {
 		c.id = m->id;
 		c.kind = m->type == TYPE_TEXT ? COLUMN_TEXT : COLUMN_NUMBER;
 		c.adds = m->agg == AGG_SUM && c.id != METRIC_NUM_THREADS && c.id != METRIC_NUMTIDS;
@@ -390,7 +390,7 @@ static int take_vectors(struct papiex_reader *r, const char *p)
 		values += *q == ',';
 	size_t tids = values / r->vector.count;
 	if (values % r->vector.count)
-		return bad(r, "%zu values are no multiple of the header's %zu metrics", values,
+		return bad(r, "%zu values are not a multiple of the header's %zu metrics", values,
 			   r->vector.count);
 	r->rssmax_sum = 0;
 	for (size_t t = 0; t < tids; t++) {
@@ -509,7 +509,7 @@ int papiex_reader_finish(struct papiex_reader *r, struct strbuf *why)
 		r->error = take_line(r, r->cut.buf, r->cut.len);
 	r->line_number = 0;
 	if (!r->error && !r->have_header)
-		r->error = bad(r, "holds no header");
+		r->error = bad(r, "has no header");
 	if (!r->error && r->tids)
 		r->error = deliver_process(r, r->held, r->tids);
 	r->tids = 0;
@@ -524,7 +524,7 @@ static int take_header_file(struct papiex_reader *r, const char *text, size_t n)
 	r->line = text;
 	r->line_end = eol ? eol : text + n;
 	if (r->line == r->line_end || (eol && eol + 1 < text + n))
-		return bad(r, "the header file does not hold one line");
+		return bad(r, "the header file must have one line");
 	return take_header(r);
 }
 

@@ -11,8 +11,7 @@
  * Bytes may come in pieces of any size. Nothing is held but the line being read and one process;
  * a bad line ends the reading with its number and what was expected.
  */
-#ifndef PL_COMPAT_EPMT_PAPIEX_PAPIEX_READ_H
-#define PL_COMPAT_EPMT_PAPIEX_PAPIEX_READ_H
+#pragma once
 
 #include "compat/epmt/papiex/papiex.h"
 
@@ -54,5 +53,3 @@ bool papiex_reader_shifted(const struct papiex_reader *r);
 void papiex_reader_keep_shifted(struct papiex_reader *r);
 /* Sets the numbers that the file has columns of, once its header was read. */
 void papiex_reader_columns(const struct papiex_reader *r, struct row *ret);
-
-#endif

@@ -56,7 +56,7 @@ const char *pickle_line(struct reader *r, size_t *ret_n)
 	const unsigned char *nl = memchr(r->p, '\n', (size_t)(r->end - r->p));
 
 	if (!nl) {
-		pickle_fail(r, EBADMSG, "a line without end");
+		pickle_fail(r, EBADMSG, "a line is not terminated");
 		*ret_n = 0;
 		return NULL;
 	}
@@ -122,7 +122,7 @@ static bool find_mark(struct reader *r, size_t *ret)
 	return false;
 }
 
-static void memo_put(struct reader *r, uint64_t at)
+static void memo_put(struct reader *r, uint64_t at, int arg PL_UNUSED)
 {
 	if (!r->depth || r->stack[r->depth - 1].mark) {
 		pickle_fail(r, EBADMSG, "nothing to remember");
@@ -144,7 +144,7 @@ static void memo_put(struct reader *r, uint64_t at)
 		value_ref(item->value);
 }
 
-static void memo_get(struct reader *r, uint64_t at)
+static void memo_get(struct reader *r, uint64_t at, int arg PL_UNUSED)
 {
 	if (at >= r->memo_size || (!r->memo[at].value && !r->memo[at].call)) {
 		pickle_fail(r, EBADMSG, "value %llu was never remembered", (unsigned long long)at);
@@ -228,35 +228,27 @@ static void gather(struct reader *r, size_t from, struct value *container)
 	r->depth = from;
 }
 
-static void build(struct reader *r, enum value_kind kind, size_t from)
-{
-	struct value *v = value_new(kind);
-
-	gather(r, from, v);
-	pickle_push(r, v);
-}
-
 /* From the mark to the top, with the mark gone. */
-static void build_from_mark(struct reader *r, enum value_kind kind)
+static void build_from_mark(struct reader *r, uint64_t n PL_UNUSED, int kind)
 {
 	size_t from;
 
 	if (!find_mark(r, &from))
 		return;
-	struct value *v = value_new(kind);
+	struct value *v = value_new((enum value_kind)kind);
 	gather(r, from, v);
 	r->depth = from - 1;
 	pickle_push(r, v);
 }
 
-static void extend_from_mark(struct reader *r, enum value_kind kind)
+static void extend_from_mark(struct reader *r, uint64_t n PL_UNUSED, int kind)
 {
 	size_t from;
 
 	if (!find_mark(r, &from))
 		return;
 	struct value *v = from >= 2 ? r->stack[from - 2].value : NULL;
-	if (!v || v->kind != kind) {
+	if (!v || (int)v->kind != kind) {
 		pickle_fail(r, EBADMSG, "a container is missing");
 		return;
 	}
@@ -324,12 +316,15 @@ static void set_one(struct reader *r)
 	}
 }
 
-static void tuple_of(struct reader *r, size_t n)
+static void tuple_of(struct reader *r, uint64_t n PL_UNUSED, int count)
 {
-	if (r->depth < n)
+	if (r->depth < (size_t)count) {
 		pickle_fail(r, EBADMSG, "a value is missing");
-	else
-		build(r, VALUE_TUPLE, r->depth - n);
+		return;
+	}
+	struct value *v = value_new(VALUE_TUPLE);
+	gather(r, r->depth - (size_t)count, v);
+	pickle_push(r, v);
 }
 
 static void duplicate(struct reader *r)
@@ -340,169 +335,105 @@ static void duplicate(struct reader *r)
 		pickle_push(r, value_ref(r->stack[r->depth - 1].value));
 }
 
-/* Constants and containers; false when it is another kind of instruction. */
-static bool step_value(struct reader *r, unsigned char op)
+static void push_new(struct reader *r, uint64_t n PL_UNUSED, int kind)
 {
-	switch (op) {
-	case 'N':
-		pickle_push(r, value_new(VALUE_NONE));
-		return true;
-	case 0x88:
-	case 0x89:
-		pickle_push(r, value_bool(op == 0x88));
-		return true;
-	case 'I':
-	case 'L':
-		pickle_push_decimal(r, op == 'I');
-		return true;
-	case 'J':
-		pickle_push(r, value_int((int32_t)(uint32_t)pickle_number(r, 4)));
-		return true;
-	case 'K':
-		pickle_push(r, value_int((int64_t)pickle_number(r, 1)));
-		return true;
-	case 'M':
-		pickle_push(r, value_int((int64_t)pickle_number(r, 2)));
-		return true;
-	case 0x8a:
-		pickle_push_long(r, pickle_number(r, 1));
-		return true;
-	case 0x8b:
-		pickle_push_long(r, pickle_number(r, 4));
-		return true;
-	case 'F':
-		pickle_push_float_line(r);
-		return true;
-	case 'G':
-		pickle_push_float_binary(r);
-		return true;
-	case 'S':
-		pickle_push_quoted(r);
-		return true;
-	case 'V':
-		pickle_push_raw_unicode(r);
-		return true;
-	case 'U':
-	case 0x8c:
-		pickle_push_text(r, VALUE_STR, pickle_number(r, 1));
-		return true;
-	case 'T':
-	case 'X':
-		pickle_push_text(r, VALUE_STR, pickle_number(r, 4));
-		return true;
-	case 0x8d:
-		pickle_push_text(r, VALUE_STR, pickle_number(r, 8));
-		return true;
-	case 'C':
-		pickle_push_text(r, VALUE_BYTES, pickle_number(r, 1));
-		return true;
-	case 'B':
-		pickle_push_text(r, VALUE_BYTES, pickle_number(r, 4));
-		return true;
-	case 0x8e:
-	case 0x96:
-		pickle_push_text(r, VALUE_BYTES, pickle_number(r, 8));
-		return true;
-	case ')':
-		pickle_push(r, value_new(VALUE_TUPLE));
-		return true;
-	case ']':
-	case 0x8f: /* sets become lists */
-		pickle_push(r, value_new(VALUE_LIST));
-		return true;
-	case '}':
-		pickle_push(r, value_new(VALUE_DICT));
-		return true;
-	default:
-		return false;
-	}
+	pickle_push(r, value_new((enum value_kind)kind));
 }
 
-/* What works on the stack and the memo; false when it is none of these either. */
-static bool step_stack(struct reader *r, unsigned char op)
+static void push_bool(struct reader *r, uint64_t n PL_UNUSED, int v)
 {
-	switch (op) {
-	case '(':
-		pickle_push_item(r, (struct item){.mark = true});
-		return true;
-	case '0':
-		pop_discard(r);
-		return true;
-	case '1':
-		pop_to_mark(r);
-		return true;
-	case '2':
-		duplicate(r);
-		return true;
-	case 'p':
-		memo_put(r, decimal_index(r));
-		return true;
-	case 'q':
-		memo_put(r, pickle_number(r, 1));
-		return true;
-	case 'r':
-		memo_put(r, pickle_number(r, 4));
-		return true;
-	case 0x94:
-		memo_put(r, r->memo_next++);
-		return true;
-	case 'g':
-		memo_get(r, decimal_index(r));
-		return true;
-	case 'h':
-		memo_get(r, pickle_number(r, 1));
-		return true;
-	case 'j':
-		memo_get(r, pickle_number(r, 4));
-		return true;
-	case 'c':
-		pickle_global_line(r);
-		return true;
-	case 0x93:
-		pickle_stack_global(r);
-		return true;
-	case 'R':
-		pickle_reduce(r);
-		return true;
-	default:
-		return false;
-	}
+	pickle_push(r, value_bool(v));
 }
 
-static bool step_build(struct reader *r, unsigned char op)
+static void push_int(struct reader *r, uint64_t n, int is_signed)
 {
-	switch (op) {
-	case 't':
-		build_from_mark(r, VALUE_TUPLE);
-		return true;
-	case 0x85:
-	case 0x86:
-	case 0x87:
-		tuple_of(r, op - 0x84u);
-		return true;
-	case 'l':
-	case 0x91: /* frozenset */
-		build_from_mark(r, VALUE_LIST);
-		return true;
-	case 'd':
-		build_from_mark(r, VALUE_DICT);
-		return true;
-	case 'a':
-		append_one(r);
-		return true;
-	case 'e':
-	case 0x90: /* items of a set */
-		extend_from_mark(r, VALUE_LIST);
-		return true;
-	case 's':
-		set_one(r);
-		return true;
-	case 'u':
-		extend_from_mark(r, VALUE_DICT);
-		return true;
-	default:
-		return false;
-	}
+	pickle_push(r, value_int(is_signed ? (int32_t)(uint32_t)n : (int64_t)n));
+}
+
+static void push_mark(struct reader *r)
+{
+	pickle_push_item(r, (struct item){.mark = true});
+}
+
+static void memo_next(struct reader *r)
+{
+	memo_put(r, r->memo_next++, 0);
+}
+
+/* What an instruction does: with its operand, a number of so many bytes, or without one. */
+#define LINE 255 /* the operand is a decimal number on a line */
+static const struct {
+	void (*plain)(struct reader *r);
+	void (*run)(struct reader *r, uint64_t n, int arg);
+	uint8_t bytes;
+	int arg;
+} steps[256] = {
+	['N'] = {NULL, push_new, 0, VALUE_NONE},
+	[')'] = {NULL, push_new, 0, VALUE_TUPLE},
+	[']'] = {NULL, push_new, 0, VALUE_LIST},
+	[0x8f] = {NULL, push_new, 0, VALUE_LIST}, /* sets become lists */
+	['}'] = {NULL, push_new, 0, VALUE_DICT},
+	[0x88] = {NULL, push_bool, 0, true},
+	[0x89] = {NULL, push_bool, 0, false},
+	['I'] = {NULL, pickle_push_decimal, 0, true},
+	['L'] = {NULL, pickle_push_decimal, 0, false},
+	['J'] = {NULL, push_int, 4, true},
+	['K'] = {NULL, push_int, 1, false},
+	['M'] = {NULL, push_int, 2, false},
+	[0x8a] = {NULL, pickle_push_long, 1, 0},
+	[0x8b] = {NULL, pickle_push_long, 4, 0},
+	['F'] = {.plain = pickle_push_float_line},
+	['G'] = {.plain = pickle_push_float_binary},
+	['S'] = {.plain = pickle_push_quoted},
+	['V'] = {.plain = pickle_push_raw_unicode},
+	['U'] = {NULL, pickle_push_text, 1, VALUE_STR},
+	[0x8c] = {NULL, pickle_push_text, 1, VALUE_STR},
+	['T'] = {NULL, pickle_push_text, 4, VALUE_STR},
+	['X'] = {NULL, pickle_push_text, 4, VALUE_STR},
+	[0x8d] = {NULL, pickle_push_text, 8, VALUE_STR},
+	['C'] = {NULL, pickle_push_text, 1, VALUE_BYTES},
+	['B'] = {NULL, pickle_push_text, 4, VALUE_BYTES},
+	[0x8e] = {NULL, pickle_push_text, 8, VALUE_BYTES},
+	[0x96] = {NULL, pickle_push_text, 8, VALUE_BYTES},
+	['('] = {.plain = push_mark},
+	['0'] = {.plain = pop_discard},
+	['1'] = {.plain = pop_to_mark},
+	['2'] = {.plain = duplicate},
+	['p'] = {NULL, memo_put, LINE, 0},
+	['q'] = {NULL, memo_put, 1, 0},
+	['r'] = {NULL, memo_put, 4, 0},
+	[0x94] = {.plain = memo_next},
+	['g'] = {NULL, memo_get, LINE, 0},
+	['h'] = {NULL, memo_get, 1, 0},
+	['j'] = {NULL, memo_get, 4, 0},
+	['c'] = {.plain = pickle_global_line},
+	[0x93] = {.plain = pickle_stack_global},
+	['R'] = {.plain = pickle_reduce},
+	['t'] = {NULL, build_from_mark, 0, VALUE_TUPLE},
+	['l'] = {NULL, build_from_mark, 0, VALUE_LIST},
+	[0x91] = {NULL, build_from_mark, 0, VALUE_LIST}, /* frozenset */
+	['d'] = {NULL, build_from_mark, 0, VALUE_DICT},
+	[0x85] = {NULL, tuple_of, 0, 1},
+	[0x86] = {NULL, tuple_of, 0, 2},
+	[0x87] = {NULL, tuple_of, 0, 3},
+	['a'] = {.plain = append_one},
+	['s'] = {.plain = set_one},
+	['e'] = {NULL, extend_from_mark, 0, VALUE_LIST},
+	[0x90] = {NULL, extend_from_mark, 0, VALUE_LIST}, /* items of a set */
+	['u'] = {NULL, extend_from_mark, 0, VALUE_DICT},
+};
+
+/* Values, the stack and the memo; false when it is another kind of instruction. */
+static bool step(struct reader *r, unsigned char op)
+{
+	if (steps[op].plain)
+		steps[op].plain(r);
+	else if (steps[op].run)
+		steps[op].run(r,
+			      steps[op].bytes == LINE ? decimal_index(r)
+						      : pickle_number(r, steps[op].bytes),
+			      steps[op].arg);
+	return steps[op].plain || steps[op].run;
 }
 
 /* Protocol marks; 1 at the end of the pickle. */
@@ -531,7 +462,7 @@ static int run(struct reader *r)
 		if (r->p >= r->end)
 			return pickle_fail(r, EBADMSG, "the file ends before the pickle does");
 		unsigned char op = *r->p++;
-		if (step_value(r, op) || step_stack(r, op) || step_build(r, op))
+		if (step(r, op))
 			continue;
 		if (step_frame(r, op) == 1)
 			return r->error;

@@ -3,8 +3,7 @@
  * texts, containers, and the three classes datetime, timezone and timedelta. Nothing is ever
  * imported or executed; anything else in a file is refused with its name and place.
  */
-#ifndef PL_COMPAT_EPMT_PICKLE_PICKLE_H
-#define PL_COMPAT_EPMT_PICKLE_PICKLE_H
+#pragma once
 
 #include "core/value.h"
 
@@ -13,5 +12,3 @@ int pickle_read(const void *data, size_t n, struct value **ret, struct strbuf *w
 
 /* Protocol 3, which every Python 3 reads. */
 void pickle_write(const struct value *v, struct strbuf *out);
-
-#endif

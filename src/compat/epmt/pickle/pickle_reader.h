@@ -2,8 +2,7 @@
  * The inside of the pickle reader: a stack of values, a memo, and the bytes left to read. Errors
  * stick: after the first one every step does nothing.
  */
-#ifndef PL_COMPAT_EPMT_PICKLE_PICKLE_READER_H
-#define PL_COMPAT_EPMT_PICKLE_PICKLE_READER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,15 +47,13 @@ void pickle_push_item(struct reader *r, struct item item);
 struct value *pickle_pop(struct reader *r);
 
 /* Scalars and the three classes (pickle_scalars.c): each reads its operand and pushes a value. */
-void pickle_push_text(struct reader *r, enum value_kind kind, uint64_t n);
+void pickle_push_text(struct reader *r, uint64_t n, int kind);
 void pickle_push_quoted(struct reader *r);
 void pickle_push_raw_unicode(struct reader *r);
-void pickle_push_decimal(struct reader *r, bool booleans);
-void pickle_push_long(struct reader *r, uint64_t bytes);
+void pickle_push_decimal(struct reader *r, uint64_t n, int booleans);
+void pickle_push_long(struct reader *r, uint64_t bytes, int arg);
 void pickle_push_float_line(struct reader *r);
 void pickle_push_float_binary(struct reader *r);
 void pickle_global_line(struct reader *r);
 void pickle_stack_global(struct reader *r);
 void pickle_reduce(struct reader *r);
-
-#endif

@@ -29,7 +29,7 @@ static struct value *text_of(const char *s, size_t n)
 	return value_strn(out.buf, out.len);
 }
 
-void pickle_push_text(struct reader *r, enum value_kind kind, uint64_t n)
+void pickle_push_text(struct reader *r, uint64_t n, int kind)
 {
 	const unsigned char *p = pickle_take(r, n);
 
@@ -37,7 +37,7 @@ void pickle_push_text(struct reader *r, enum value_kind kind, uint64_t n)
 		return;
 	struct value *v = kind == VALUE_STR ? text_of((const char *)p, (size_t)n)
 					    : value_strn((const char *)p, (size_t)n);
-	v->kind = kind;
+	v->kind = (enum value_kind)kind;
 	pickle_push(r, v);
 }
 
@@ -73,7 +73,7 @@ void pickle_push_quoted(struct reader *r)
 	if (!p)
 		return;
 	if (n < 2 || (p[0] != '\'' && p[0] != '"') || p[n - 1] != p[0]) {
-		pickle_fail(r, EBADMSG, "a text without quotes");
+		pickle_fail(r, EBADMSG, "a string without quotes");
 		return;
 	}
 	bool ok = true;
@@ -95,7 +95,7 @@ void pickle_push_quoted(struct reader *r)
 			strbuf_addch(&out, e[1]);
 	}
 	if (!ok) {
-		pickle_fail(r, EBADMSG, "an escape that is not known");
+		pickle_fail(r, EBADMSG, "unknown escape sequence");
 		return;
 	}
 	pickle_push(r, value_strn(out.buf, out.len));
@@ -126,7 +126,7 @@ void pickle_push_raw_unicode(struct reader *r)
 		}
 	}
 	if (!ok) {
-		pickle_fail(r, EBADMSG, "a character that is none");
+		pickle_fail(r, EBADMSG, "invalid character");
 		return;
 	}
 	pickle_push(r, value_strn(out.buf, out.len));
@@ -134,7 +134,7 @@ void pickle_push_raw_unicode(struct reader *r)
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-void pickle_push_decimal(struct reader *r, bool booleans)
+void pickle_push_decimal(struct reader *r, uint64_t none PL_UNUSED, int booleans)
 {
 	size_t n;
 	const char *p = pickle_line(r, &n);
@@ -150,26 +150,26 @@ void pickle_push_decimal(struct reader *r, bool booleans)
 	if (n && p[n - 1] == 'L')
 		n--;
 	if (n >= sizeof(text)) {
-		pickle_fail(r, EBADMSG, "a number that is too large");
+		pickle_fail(r, EBADMSG, "a number is too large");
 		return;
 	}
 	memcpy(text, p, n);
 	text[n] = 0;
 	if (parse_i64(text, &v) < 0)
-		pickle_fail(r, EBADMSG, "a number that is none");
+		pickle_fail(r, EBADMSG, "invalid number");
 	else
 		pickle_push(r, value_int(v));
 }
 
 /* LONG1 and LONG4: little endian, two's complement. */
-void pickle_push_long(struct reader *r, uint64_t bytes)
+void pickle_push_long(struct reader *r, uint64_t bytes, int arg PL_UNUSED)
 {
 	const unsigned char *p = pickle_take(r, bytes);
 
 	if (!p)
 		return;
 	if (bytes > 8) {
-		pickle_fail(r, EBADMSG, "a number that is too large");
+		pickle_fail(r, EBADMSG, "a number is too large");
 		return;
 	}
 	uint64_t v = bytes && p[bytes - 1] & 0x80 ? ~0ull : 0;
@@ -195,14 +195,14 @@ void pickle_push_float_line(struct reader *r)
 	if (!p)
 		return;
 	if (!n || n >= sizeof(text)) {
-		pickle_fail(r, EBADMSG, "a number that is none");
+		pickle_fail(r, EBADMSG, "invalid number");
 		return;
 	}
 	memcpy(text, p, n);
 	text[n] = 0;
 	double d = strtod(text, &end);
 	if (*end)
-		pickle_fail(r, EBADMSG, "a number that is none");
+		pickle_fail(r, EBADMSG, "invalid number");
 	else
 		push_real(r, d);
 }
@@ -382,7 +382,7 @@ void pickle_reduce(struct reader *r)
 	if (v)
 		pickle_push(r, v);
 	else
-		pickle_fail(r, EBADMSG, "a date, zone or text that is none");
+		pickle_fail(r, EBADMSG, "invalid date, time zone or string");
 }
 
 void pickle_global_line(struct reader *r)

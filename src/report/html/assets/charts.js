@@ -1,8 +1,8 @@
 'use strict';
 /*
- * Curves that zoom together. What the page was written with stays until a chart is first touched;
- * then charts are drawn anew for the range of time that is looked at. Charts that others add
- * (processes over time) take part through zoom.charts.
+ * Charts that zoom together. A chart stays as the page has it until it is first touched; then it is
+ * drawn again for the range of time in view. Charts of other scripts (processes over time) take part
+ * through zoom.charts.
  */
 const zoom = (() => {
 	const WIDTH = 1000, HEIGHT = 200, TICKS = 8;
@@ -12,9 +12,9 @@ const zoom = (() => {
 	const least = 20; /* us: no closer */
 	let cursor = null, queued = false, touched = false;
 
-	/* ---- the axes ---- */
+	/* ---- the axes: steps as in plot/plot_axis.c ---- */
 	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-		86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
+		...[1, 2, 5, 10, 20, 50, 100, 365, 3650].map((days) => days * 86400)];
 	const timeTicks = (pixels) => {
 		const span = view.end - view.begin;
 		const most = Math.max(2, Math.min(TICKS, pixels / 90));
@@ -31,22 +31,19 @@ const zoom = (() => {
 			list.push(t);
 		return {list, step};
 	};
-	const niceStep = (span, n) => {
-		const power = 10 ** Math.floor(Math.log10(span / n));
-		return power * [1, 2, 5, 10].find((m) => m * power * n >= span * 0.999999);
-	};
 	const place = (t) => (t - view.begin) / (view.end - view.begin);
 	const drawTimes = (xs, width) => {
 		const ticks = timeTicks(width);
-		xs.replaceChildren(...ticks.list.map((t) => {
+		const day = (t) => Math.floor((t + page.offsetAt(t)) / 86400e6);
+		xs.replaceChildren(...ticks.list.map((t, i) => {
 			const x = place(t) * 100;
-			return page.svg('text', {x: x.toFixed(2) + '%', y: 14,
-				class: x < 4 ? 'l' : x > 96 ? 'r' : 'm'}, page.clock(t, ticks.step));
+			return page.svg('text', {x: x.toFixed(2) + '%', y: 14, class: x < 4 ? 'l' : x > 96 ? 'r' : 'm'},
+				page.clock(t, ticks.step, !i || day(t) !== day(ticks.list[i - 1])));
 		}));
 		return ticks;
 	};
 
-	/* ---- one chart of curves ---- */
+	/* ---- one chart of series ---- */
 	const firstAfter = (times, t) => {
 		let low = 0, high = times.length;
 		while (low < high) {
@@ -83,16 +80,7 @@ const zoom = (() => {
 		/* what was rounded beyond a tick needs no further one */
 		low += off;
 		high -= off;
-		const scale = page.scaleOf(unit, high);
-		if (scale.zero)
-			low = Math.min(low, 0);
-		const size = Math.max(high, -low);
-		if (high - low <= size * 1e-6) /* digits would be missing */
-			high = low + (size > 0 ? size * 0.1 : 1);
-		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
-		low = Math.floor(low / step + 1e-9) * step;
-		high = Math.ceil(high / step - 1e-9) * step;
-		return {low, high, step, scale: page.scaleOf(unit, high)};
+		return page.axis(low, high, unit, 4);
 	};
 	const pathOf = (line, values, y) => {
 		const [from, to] = visibleRange(line);
@@ -157,14 +145,10 @@ const zoom = (() => {
 			let d = '';
 			for (const t of ticks.list)
 				d += 'M' + (place(t) * WIDTH).toFixed(1) + ' 0v' + HEIGHT;
-			const ends = Math.round((r.high - r.low) / r.step);
-			for (let i = 0; i <= ends; i++) {
-				const v = r.high - i * r.step;
+			for (const [v, label] of r.ticks.reverse()) {
 				d += 'M0 ' + y(v) + 'h' + WIDTH;
-				const shown = Math.abs(v) < r.step / 1e6 ? 0 : v;
 				labels.push(page.svg('text', {x: '100%',
-					y: ((size.height - 4) * (r.high - v) / (r.high - r.low)).toFixed(1)},
-					page.digits(shown * r.scale.factor) + (i ? '' : page.behind(r.scale.symbol))));
+					y: ((size.height - 4) * (r.high - v) / (r.high - r.low)).toFixed(1)}, label));
 			}
 			parts.push(page.svg('path', {class: 'grid', d}));
 			lines.forEach((line, i) => {
@@ -372,34 +356,31 @@ const zoom = (() => {
 		for (let i = 1; i < times.length; i++)
 			gaps.push(times[i] - times[i - 1]);
 		gaps.sort((a, b) => a - b);
-		return gaps.length ? gaps[gaps.length >> 1] * 3 : 0;
+		return gaps.length ? gaps[gaps.length >> 1] * 5 : 0;
 	};
-	const columns = (curve, factor) => {
-		const {times, origin} = page.data, {first, scale, below, above} = curve;
+	const columns = (series) => {
+		const {times, origin} = page.data, {first, scale, below, above} = series;
 		const t = [], v = [], lo = [], hi = [];
-		curve.values.forEach((n, i) => {
+		series.values.forEach((n, i) => {
 			if (n === null)
 				return;
 			t.push(times[first + i] + origin);
-			v.push(n * scale * factor);
-			lo.push((below ? n - below[i] : n) * scale * factor);
-			hi.push((above ? n + above[i] : n) * scale * factor);
+			v.push(n * scale);
+			lo.push((below ? n - below[i] : n) * scale);
+			hi.push((above ? n + above[i] : n) * scale);
 		});
-		return {t, v, lo, hi, off: scale * factor / 2};
+		return {t, v, lo, hi, off: scale / 2};
 	};
-	const curveLines = (ids) => {
-		const first = page.data.curves[ids[0]];
-		const cpu = first.panel === 'cpu' && /^[un]s\/s$/.test(first.unit);
-		const factor = cpu ? (first.unit[0] === 'n' ? 1e-9 : 1e-6) : 1;
+	const seriesLines = (ids) => {
 		const lines = ids.map((id) => {
-			const c = page.data.curves[id], line = columns(c, factor);
+			const c = page.data.series[id], line = columns(c);
 			line.gap = usual(line.t);
 			line.seldom = c.seldom;
 			line.name = page.visible([c.host, c.entity].filter(Boolean).join(' ') ||
 				(ids.length > 1 ? 'all hosts' : c.label || c.metric));
 			return line;
 		});
-		return [lines, cpu ? 'CPUs' : first.unit || ''];
+		return [lines, page.data.series[ids[0]].unit || ''];
 	};
 	const timelineLines = (figure) => {
 		/* the end is no level of its own */
@@ -419,15 +400,15 @@ const zoom = (() => {
 		let made = null; /* data are put in shape when the chart is first looked at */
 		const chart = {element: figure.querySelector('.plot')};
 		const get = () => made = made || makeChart(figure, ...(ids === 'timeline' ?
-			timelineLines(figure) : curveLines(ids.split(' ').map(Number))));
+			timelineLines(figure) : seriesLines(ids.split(' ').map(Number))));
 		chart.draw = (size) => get().draw(size);
 		chart.rows = (t) => get().rows(t);
 		add(chart);
 	}
 	if (charts.length) {
-		const hint = page.html('p', {class: 'dim tools'}, 'Drag over a chart to look closer, double ' +
-			'click to see all again. On a chart that was clicked the wheel and the keys + \u2212 \u2190 ' +
-			'\u2192 work, too; shift and an arrow moves along.');
+		const hint = page.html('p', {class: 'dim tools'}, 'Drag over a chart to zoom in, double ' +
+			'click to zoom out. After a click on a chart the wheel and the keys + \u2212 \u2190 \u2192 ' +
+			'zoom and move; shift with an arrow moves faster.');
 		charts[0].element.closest('section').querySelector('h2').after(hint);
 	}
 	addEventListener('resize', () => {
@@ -435,7 +416,7 @@ const zoom = (() => {
 			redraw();
 	});
 	addEventListener('beforeprint', () => {
-		for (const d of document.querySelectorAll('#curves details, #gpu details'))
+		for (const d of document.querySelectorAll('#series details, #gpu details'))
 			d.open = true;
 		drawThese(charts.filter((chart) => chart.stale));
 	});

@@ -1,7 +1,6 @@
 /* What the tests of colmet's messages share: the captured ones, records of our own, and what a
  * message became. */
-#ifndef PL_TESTS_COLMET_H
-#define PL_TESTS_COLMET_H
+#pragma once
 
 #include "unit.h"
 
@@ -46,8 +45,9 @@ static inline void taken_reading(struct taken *t, const struct sample_file *f)
 			if (s->rows[i].present >> m & 1)
 				strbuf_addf(&t->text, " %s=%lld", s->metrics[m].name,
 					    (long long)s->values[i * s->metric_count + m]);
-		if (e->facts)
-			strbuf_addf(&t->text, " %.*s", (int)strcspn(e->facts, "\n"), e->facts);
+		if (e->metadata)
+			strbuf_addf(&t->text, " %.*s", (int)strcspn(e->metadata, "\n"),
+				    e->metadata);
 		strbuf_addch(&t->text, '\n');
 	}
 }
@@ -87,5 +87,3 @@ static inline void make_record(struct fixed_row *r, const struct row_table *b, u
 		else
 			snprintf(r->involved, sizeof(r->involved), "[1000, 1001]");
 }
-
-#endif

@@ -83,33 +83,33 @@ static void refused(void **state)
 		const char *why;
 	} wrong[] = {
 #define WRONG(text, why) {text, sizeof(text) - 1, why}
-		WRONG("", "a configuration is a map"),
-		WRONG("\x91\xa1x", "a configuration is a map"),
-		WRONG("metrics=rss", "a configuration is a map"),
-		WRONG("\x81\xa7metrics", "cut off"),
-		WRONG("\x81\x01\xa1x", "has no texts"),
-		WRONG("\x81\xa7metricz\xa1x", "has nothing called 'metricz'"),
-		WRONG("\x81\xa2\x1b]\xa1x", "has nothing called '\\x1b]'"),
-		WRONG("\x81\xa7metrics\x05", "no valid value of 'metrics'"),
-		WRONG("\x81\xa7metrics\xa1\n", "no valid value of 'metrics'"),
+		WRONG("", "configuration is not a map"),
+		WRONG("\x91\xa1x", "configuration is not a map"),
+		WRONG("metrics=rss", "configuration is not a map"),
+		WRONG("\x81\xa7metrics", "truncated"),
+		WRONG("\x81\x01\xa1x", "a key is not a string"),
+		WRONG("\x81\xa7metricz\xa1x", "unknown key in the configuration: 'metricz'"),
+		WRONG("\x81\xa2\x1b]\xa1x", "unknown key in the configuration: '\\x1b]'"),
+		WRONG("\x81\xa7metrics\x05", "no valid value for 'metrics'"),
+		WRONG("\x81\xa7metrics\xa1\n", "no valid value for 'metrics'"),
 		WRONG("\x82\xa7metrics\xa1x\xaeperfhw_metrics\xa1y",
-		      "two values of 'perfhw_metrics'"),
-		WRONG("\x81\xadsample_period\xa1-", "no valid value of 'sample_period'"),
-		WRONG("\x81\xadsample_period\xa1.", "no valid value of 'sample_period'"),
-		WRONG("\x81\xadsample_period\xa0", "no valid value of 'sample_period'"),
+		      "two values for 'perfhw_metrics'"),
+		WRONG("\x81\xadsample_period\xa1-", "no valid value for 'sample_period'"),
+		WRONG("\x81\xadsample_period\xa1.", "no valid value for 'sample_period'"),
+		WRONG("\x81\xadsample_period\xa0", "no valid value for 'sample_period'"),
 		WRONG("\x81\xadsample_period\xa1"
 		      "0",
-		      "no valid value of 'sample_period'"),
+		      "no valid value for 'sample_period'"),
 		WRONG("\x81\xadsample_period\xa5"
 		      "1.2.3",
-		      "no valid value of 'sample_period'"),
+		      "no valid value for 'sample_period'"),
 		WRONG("\x81\xadsample_period\xa5"
 		      "99999",
-		      "no valid value of 'sample_period'"),
-		WRONG("\x81\xadsample_period\xff", "no valid value of 'sample_period'"),
+		      "no valid value for 'sample_period'"),
+		WRONG("\x81\xadsample_period\xff", "no valid value for 'sample_period'"),
 		WRONG("\x81\xadsample_period\xcb\x7f\xf8\0\0\0\0\0\0",
-		      "no valid value of 'sample_period'"),
-		WRONG("\x81\xa7metrics\xa1x\x01", "bytes behind"),
+		      "no valid value for 'sample_period'"),
+		WRONG("\x81\xa7metrics\xa1x\x01", "followed by other bytes"),
 	};
 	struct colmet_configuration c;
 	char why[256], long_one[1100] = "\x81\xa7metrics\xda\x04\x00";
@@ -123,7 +123,7 @@ static void refused(void **state)
 	/* one more than fits: 1024 bytes */
 	memset(long_one + 12, 'x', 1024);
 	assert_int_equal(read_one(long_one, 12 + 1024, &c, why, sizeof(why)), -EBADMSG);
-	assert_contains(why, "no valid value of 'metrics'");
+	assert_contains(why, "no valid value for 'metrics'");
 	long_one[10] = 3;
 	long_one[11] = (char)0xff;
 	assert_int_equal(read_one(long_one, 12 + 1023, &c, why, sizeof(why)), 0);

@@ -42,7 +42,7 @@ static void add_row(struct sample_set *set, enum entity_kind kind, const char *n
 	uint32_t e = sample_entity(set, kind, name);
 
 	if (fact)
-		sample_fact(set, e, fact, fact_value);
+		sample_set_metadata(set, e, fact, fact_value);
 	sample_row(set, e);
 	for (unsigned i = 0; i < set->metric_count; i++)
 		if (values[i] != INT64_MIN)
@@ -287,8 +287,8 @@ static void devices_of_a_node(void **state)
 	add_row(&zones, ENTITY_SENSOR, "far", "device", "thermal_zone6", VALUES(1000, NONE));
 	add_row(&zones, ENTITY_SENSOR, "ten", "device", "thermal_zone10", VALUES(1000, NONE));
 	add_row(&zones, ENTITY_SENSOR, "fan", "device", "cooling_device1", VALUES(NONE, 2));
-	sample_fact(&zones, 0, "type", "acpitz");
-	sample_fact(&zones, 1, "type", "x86_pkg_temp");
+	sample_set_metadata(&zones, 0, "type", "acpitz");
+	sample_set_metadata(&zones, 1, "type", "x86_pkg_temp");
 	sample_init(&power, power_metrics, ARRAY_SIZE(power_metrics));
 	add_row(&power, ENTITY_NODE, "node", NULL, NULL, VALUES(180, 170));
 	colmet_mapper_add(m, "n1", "ipmi", &power, T);

@@ -182,10 +182,10 @@ static void refused(void **state)
 		size_t size;
 		const char *why;
 	} changes[] = {
-		{0, "x", 1, "no backend is called 'xrocstats_default'"},
-		{17, "x", 1, "no backend is called 'procstats_defaultx'"},
-		{200, "x", 1, "no backend is called 'procstats_default'"},
-		{0, "\x1b[2J", 4, "no backend is called '\\x1b[2Jstats_default'"},
+		{0, "x", 1, "unknown backend 'xrocstats_default'"},
+		{17, "x", 1, "unknown backend 'procstats_defaultx'"},
+		{200, "x", 1, "unknown backend 'procstats_default'"},
+		{0, "\x1b[2J", 4, "unknown backend '\\x1b[2Jstats_default'"},
 		{255, "\0", 1, "no valid host name"},
 		{255, "/", 1, "no valid host name"},
 		{255, ".", 1, "no valid host name"},
@@ -193,11 +193,11 @@ static void refused(void **state)
 		{509, "x", 1, "no valid host name"},
 		{517, "\x80", 1, "impossible job"},
 		{525, "\x01", 1, "impossible time"},
-		{1010, "{", 1, "are no list"},
-		{1011, "-", 1, "are no list"},
-		{1012, "]", 1, "are no list"},
-		{1016, "\0", 1, "are no list"},
-		{9201, "x", 1, "are no list"},
+		{1010, "{", 1, "are not a list"},
+		{1011, "-", 1, "are not a list"},
+		{1012, "]", 1, "are not a list"},
+		{1016, "\0", 1, "are not a list"},
+		{9201, "x", 1, "are not a list"},
 	};
 
 	(void)state;

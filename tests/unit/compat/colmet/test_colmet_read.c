@@ -185,14 +185,14 @@ static void hosts_and_times(void **state)
 	       "involved_jobs=[1000, 1001]\n");
 	/* the same twice */
 	colmet_pack(r, &bytes);
-	expect_refused(bytes.buf, bytes.len, "two records of ipmipowerstats_default of job 0");
+	expect_refused(bytes.buf, bytes.len, "two records of ipmipowerstats_default for job 0");
 	strbuf_reset(&bytes);
 	for (unsigned i = 0; i < 65; i++) {
 		make_record(r, &colmet_backends[4], 9, 1000);
 		snprintf(r->host, sizeof(r->host), "n%u", i);
 		colmet_pack(r, &bytes);
 	}
-	expect_refused(bytes.buf, bytes.len, "it is of 65 hosts");
+	expect_refused(bytes.buf, bytes.len, "records of 65 hosts");
 	expect(bytes.buf, bytes.len - 566, COLMET_PYTHON, 64, 64, NULL);
 	expect_refused(bytes.buf, bytes.len - 1, "at byte 36224");
 }
@@ -229,28 +229,29 @@ static void rust_refused(void **state)
 		const char *why;
 	} wrong[] = {
 #define WRONG(text, why) {text, sizeof(text) - 1, why}
-		WRONG("\x81", "no map of jobs"),
-		WRONG("\xdf\xff\xff\xff\xff\x01\x02", "no map of jobs"),
-		WRONG("\x81\xff\x90", "a job is no number"),
+		WRONG("\x81", "not a map of jobs"),
+		WRONG("\xdf\xff\xff\xff\xff\x01\x02", "not a map of jobs"),
+		WRONG("\x81\xff\x90", "a job id is not a number"),
 		WRONG("\x81\xa1"
 		      "1\x90",
-		      "a job is no number"),
-		WRONG("\x81\x01\x95", "no list of three or four"),
+		      "a job id is not a number"),
+		WRONG("\x81\x01\x95", "not a list of three or four"),
 		WRONG("\x81\x01\x94\xa1/\x01\x01\x90", "no valid host name"),
 		WRONG("\x81\x01\x94\xa0\x01\x01\x90", "no valid host name"),
 		WRONG("\x81\x01\x94\xa1h\xff\x01\x90", "impossible time"),
 		WRONG("\x81\x01\x94\xa1h\xcf\x7f\xff\xff\xff\xff\xff\xff\xff\x01\x90",
 		      "impossible time"),
-		WRONG("\x81\x01\x94\xa1h\x01\x02\x90", "another version"),
-		WRONG("\x81\x01\x94\xa1h\x01\x01\x01", "no list"),
-		WRONG("\x81\x01\x94\xa1h\x01\x01\x90\x01", "bytes behind its jobs"),
-		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x93\x01\x01\x01", "no such list"),
+		WRONG("\x81\x01\x94\xa1h\x01\x02\x90", "unsupported version"),
+		WRONG("\x81\x01\x94\xa1h\x01\x01\x01", "not a list"),
+		WRONG("\x81\x01\x94\xa1h\x01\x01\x90\x01", "jobs are followed by other bytes"),
+		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x93\x01\x01\x01",
+		      "not a list of the expected length"),
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x02\xa3"
 		      "cpu\x90\x90",
 		      "another job"),
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x01\xa3"
 		      "cqu\x90\x90",
-		      "none of memory"),
+		      "unknown backend"),
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x01\xa3"
 		      "cpu\x91\xa2"
 		      "35\x91\x01",
@@ -262,15 +263,15 @@ static void rust_refused(void **state)
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x01\xa3"
 		      "cpu\x91\xa2"
 		      "36\x92\x01\x01",
-		      "not as many values"),
+		      "number of values differs"),
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x01\xa3"
 		      "cpu\x91\xa2"
 		      "36\x91\xc0",
-		      "no whole number"),
+		      "not an integer"),
 		WRONG("\x81\x01\x94\xa1h\x01\x01\x91\x94\x01\xa3"
 		      "cpu\x91\xa2"
 		      "36\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
-		      "no whole number"),
+		      "not an integer"),
 		WRONG("\x82\x01\x94\xa1h\x01\x01\x90\x02\x93\xa1h\x01\x90", "different dialects"),
 		WRONG("\x81\x01\x93\xa1h\x01\x91\x93\xa3"
 		      "cpu\x91\x00\x91\x01",

@@ -166,6 +166,23 @@ static void absent(void **state)
 	assert_int_equal(take(), 0);
 }
 
+/* Which zone is which is known once the source is open: colmet's file of names is written then. */
+static void zones_are_told_at_once(void **state)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
+
+	(void)state;
+	put("sys/class/thermal/thermal_zone0/type", "acpitz\n");
+	put("sys/class/thermal/thermal_zone0/temp", "oops\n");
+	put("sys/class/thermal/thermal_zone4/type", "x86_pkg_temp\n");
+	put("sys/class/thermal/thermal_zone4/temp", "51000\n");
+	assert_int_equal(start("thermal", NULL), 0);
+	assert_true(colmet_mapping("thermal", &R.set, 0, &name, &text));
+	assert_string_equal(text.buf, "counter_1, acpitz_0\ncounter_2, no counter\n"
+				      "counter_3, no counter\ncounter_4, no counter\n"
+				      "counter_5, x86_pkg_temp_4\ncounter_6, no counter\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +190,7 @@ int main(void)
 		with_source(the_same_as_system),
 		with_source(an_old_kernel),
 		with_source(absent),
+		with_source(zones_are_told_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

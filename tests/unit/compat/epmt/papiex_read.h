@@ -2,8 +2,7 @@
  * A reader of papiex's files as tests use it: what it delivers is written down line by line, all
  * that is present and nothing else, so that a comparison also sees what should not be there.
  */
-#ifndef PL_TESTS_PAPIEX_READ_H
-#define PL_TESTS_PAPIEX_READ_H
+#pragma once
 
 #include "unit.h"
 
@@ -173,5 +172,3 @@ static inline void refuse(const char *header, const char *text, const char *why)
 	"process 60 1 tags='u' hostname='h' exename='y' pid=20 numtids=1 numranks=4 tid=20 "     \
 	"mpirank=2 start=400 end=500 usertime=8 rssmax=60 cutime=0 num_threads=1 starttime=14 "  \
 	"processor=5 timeslices=60 rdtsc_duration=40 E1:3 E2:4\n"
-
-#endif

@@ -2,8 +2,7 @@
  * What tests of the reader and the writer of Python pickles share: a pickle is read from bytes that
  * end where it ends, and is compared as JSON or must be refused.
  */
-#ifndef PL_TESTS_PICKLE_H
-#define PL_TESTS_PICKLE_H
+#pragma once
 
 #include "unit.h"
 
@@ -22,7 +21,7 @@ static inline int read_exactly(const void *data, size_t n, struct value **ret, s
 
 static inline char *json_of(const struct value *v)
 {
-	struct jsonw j = JSONW_INIT;
+	struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(v, &j, NULL);
 	return strbuf_take(&j.out);
@@ -61,5 +60,3 @@ __attribute__((noinline, unused)) static void refuse(const void *data, size_t n,
 /* For literals with NUL bytes in them. */
 #define CHECK(pickle, json) check(pickle, sizeof(pickle) - 1, json)
 #define REFUSE(pickle, error, why) refuse(pickle, sizeof(pickle) - 1, error, why)
-
-#endif

@@ -3,8 +3,7 @@
  * reader must make of it, NAME.json. pickles_load() and pickles_free() are set up and torn down
  * with the group of tests.
  */
-#ifndef PL_TESTS_PICKLES_H
-#define PL_TESTS_PICKLES_H
+#pragma once
 
 #include "unit.h"
 
@@ -76,5 +75,3 @@ static inline int pickles_free(void **state)
 	free(pickles);
 	return 0;
 }
-
-#endif

@@ -19,7 +19,7 @@ static const struct pickle_fixture *fixture(const char *name, int protocol)
 
 static char *json_of(const struct value *v)
 {
-	struct jsonw j = JSONW_INIT;
+	struct json_writer j = JSON_WRITER_INIT;
 
 	value_to_json(v, &j, NULL);
 	return strbuf_take(&j.out);

@@ -16,15 +16,16 @@ static void comments_and_empty_lines(void **state)
 	      "process 0 1 args='x' pid=1\nprocess 0 1 args='y' pid=2\n");
 	/* behind the header, what fits it is a row */
 	check(NULL, "tags,pid\n#k:v,1\n", "process 0 1 tags='#k:v' pid=1\n");
-	refuse(NULL, "# one\npid\n\n# two, three\nx\n", "line 5: column 'pid' is no number: 'x'");
+	refuse(NULL, "# one\npid\n\n# two, three\nx\n",
+	       "line 5: column 'pid' is not a number: 'x'");
 }
 
 static void ends_of_files(void **state)
 {
 	(void)state;
-	refuse(NULL, "", "holds no header");
-	refuse(NULL, "\n\n", "holds no header");
-	refuse(NULL, "# only a comment\n", "holds no header");
+	refuse(NULL, "", "has no header");
+	refuse(NULL, "\n\n", "has no header");
+	refuse(NULL, "# only a comment\n", "has no header");
 	check(NULL, "pid,args\n", "");
 	check(NULL, "pid,args", "");
 	check("{usertime}\tpid\n", "", "");
@@ -36,7 +37,7 @@ static void ends_of_files(void **state)
 	       "line 2: the header has 2 delimiters, this row has 1");
 	/* a carriage return is a byte like any other */
 	check(NULL, "pid,args\n1,x\r\n", "process 0 1 args='x\\x0d' pid=1\n");
-	refuse(NULL, "args,pid,E\nx,1,2\r\n", "line 2: column 'E' is no number: '2\\x0d'");
+	refuse(NULL, "args,pid,E\nx,1,2\r\n", "line 2: column 'E' is not a number: '2\\x0d'");
 	refuse(NULL, "args,pid\r\nx,1\r\n", "line 1: the header has no column 'pid'");
 }
 
@@ -54,7 +55,7 @@ static void bad_lines(void **state)
 	       "line 2: the header has 2 delimiters, this row has 1");
 	refuse(NULL, "# c\npid,tid\n,2\n",
 	       "line 3: the row of a thread without its process before it");
-	refuse(NULL, "pid,args\npid,args\n", "line 2: column 'pid' is no number: 'pid'");
+	refuse(NULL, "pid,args\npid,args\n", "line 2: column 'pid' is not a number: 'pid'");
 	refuse(NULL, "a,b\n1,2\n", "line 1: the header has no column 'pid'");
 	refuse(NULL, "pid,,x\n", "line 1: the name '' of a column cannot be one");
 	refuse(NULL, "pid,x,\n", "line 1: the name '' of a column cannot be one");
@@ -146,9 +147,9 @@ static void tsv(void **state)
 	/* no comments here */
 	refuse("{usertime}\tpid\n", "#\n", "line 1: the header has 1 delimiter, this row has 0");
 	refuse("{usertime,rssmax}\tpid\n", "{1,2}\t1\n\n{1,2,3}\t1\n",
-	       "line 3: 3 values are no multiple of the header's 2 metrics");
+	       "line 3: 3 values are not a multiple of the header's 2 metrics");
 	refuse("{usertime,rssmax}\tpid\n", "{}\t1\n",
-	       "line 1: 1 values are no multiple of the header's 2 metrics");
+	       "line 1: 1 values are not a multiple of the header's 2 metrics");
 	refuse("{usertime}\tpid\n", "1\t1\n", "line 1: the metrics are not in braces");
 	refuse("{usertime}\tpid\n", "{1\t1\n", "line 1: the metrics are not in braces");
 	refuse("{usertime}\tpid\n", "\t1\n", "line 1: the metrics are not in braces");
@@ -170,15 +171,15 @@ static void tsv_that_epmt_converted(void **state)
 	check(header, "{0, 5}\t10\t900\t\"open\n{0, 5}\t11\t900\t\"a\"b\n",
 	      "process 0 1 args='\"open' pid=10 end=900 usertime=5\n"
 	      "process 0 1 args='\"a\"b' pid=11 end=900 usertime=5\n");
-	refuse(header, "{0, x}\t10\t900\ta\r\n", "line 1: column 'usertime' is no number: ' x'");
+	refuse(header, "{0, x}\t10\t900\ta\r\n", "line 1: column 'usertime' is not a number: ' x'");
 }
 
 static void tsv_headers(void **state)
 {
 	(void)state;
-	refuse("", "", "the header file does not hold one line");
-	refuse("\n", "", "the header file does not hold one line");
-	refuse("{usertime}\tpid\n{usertime}\tpid\n", "", "the header file does not hold one line");
+	refuse("", "", "the header file must have one line");
+	refuse("\n", "", "the header file must have one line");
+	refuse("{usertime}\tpid\n{usertime}\tpid\n", "", "the header file must have one line");
 	refuse("pid\targs\n", "", "the header has no metrics in braces");
 	refuse("{pid}\targs\n", "", "the header has no column 'pid'");
 	refuse("{}\tpid\n", "", "the name '' of a column cannot be one");
@@ -218,7 +219,7 @@ static void cuts_do_not_matter(void **state)
 		     "process 0 1 pid=2 E:\n",
 		     "");
 	check_pieces(NULL, "pid,args\n1,a\n2,b\nx,c\n4,d\n", "process 0 1 args='a' pid=1\n",
-		     "line 4: column 'pid' is no number: 'x'");
+		     "line 4: column 'pid' is not a number: 'x'");
 	check_pieces("{usertime,E}\tpid\targs\n", "{1,2}\t3\t\\t\n\n{1,2,3,4}\t5\tx",
 		     "process 0 1 args='\\t' pid=3 usertime=1 E:2\n"
 		     "thread usertime=1 E:2\nthread usertime=3 E:4\n"
@@ -234,9 +235,9 @@ static void fill(struct row *r, uint64_t base)
 
 	row_init(r);
 	for (size_t i = 0; i < metric_count; i++)
-		if (metrics[i].papiex && metrics[i].type == TYPE_TEXT)
+		if (metrics[i].names[METRIC_TOOL_papiex] && metrics[i].type == TYPE_TEXT)
 			row_set_text(r, metrics[i].id, "a,\\b\n\xff", 6);
-		else if (metrics[i].papiex)
+		else if (metrics[i].names[METRIC_TOOL_papiex])
 			row_set(r, metrics[i].id, base + metrics[i].id);
 	row_set_text(r, METRIC_EVENTS, "X,Y", 3);
 	row_set_text(r, METRIC_COUNTERS, (const char *)counters, sizeof(counters));

@@ -259,8 +259,8 @@ static void refuse_number(const char *in, const char *out, const char *of)
 		_cleanup_free_ char *csv =
 			xasprintf("exitcode,pid,EVENT\n1,2,3\n%s,%s,%s\n", a, b, c);
 		_cleanup_free_ char *tsv = xasprintf("{1,3}\t2\n\n{%s,%s}\t%s\n", a, c, b);
-		_cleanup_free_ char *why =
-			xasprintf("line 3: column '%s' is no number%s: '%s'", names[at], of, out);
+		_cleanup_free_ char *why = xasprintf("line 3: column '%s' is not a number%s: '%s'",
+						     names[at], of, out);
 
 		refuse(NULL, csv, why);
 		refuse("{exitcode,EVENT}\tpid\n", tsv, why);
@@ -292,8 +292,8 @@ static void what_is_no_number(void **state)
 	check("{usertime,minflt}\tpid\n", "{ 1, -2 }\t 5 \n",
 	      "process 0 1 pid=5 usertime=1 minflt=18446744073709551614\n");
 	check(NULL, "pid,minflt\n1,  \n", "process 0 1 pid=1\n");
-	refuse("{usertime}\tpid\n", "{1}\t5,6\n", "line 1: column 'pid' is no number: '5,6'");
-	refuse("{usertime}\tpid\n", "{{1}\t5\n", "line 1: column 'usertime' is no number: '{1'");
+	refuse("{usertime}\tpid\n", "{1}\t5,6\n", "line 1: column 'pid' is not a number: '5,6'");
+	refuse("{usertime}\tpid\n", "{{1}\t5\n", "line 1: column 'usertime' is not a number: '{1'");
 }
 
 /* ---- what is wrong in papiex's own files ---------------------------------------------------- */

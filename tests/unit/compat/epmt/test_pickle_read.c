@@ -105,7 +105,7 @@ static void quoted_texts(void **state)
 	REFUSE("S'\\x4'\n.", -EBADMSG, "escape");
 	REFUSE("S'\\xzz'\n.", -EBADMSG, "escape");
 	REFUSE("S'\\q'\n.", -EBADMSG, "escape");
-	REFUSE("S'abc'", -EBADMSG, "line without end");
+	REFUSE("S'abc'", -EBADMSG, "line is not terminated");
 }
 
 static void raw_unicode(void **state)

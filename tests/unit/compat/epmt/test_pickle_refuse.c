@@ -268,28 +268,28 @@ static void times_that_are_none(void **state)
 	(void)state;
 #define TIME(state) "cdatetime\ndatetime\nC\x0a" state "\x85R."
 	CHECK(TIME("\x07\xe2\x0c\x1f\x17\x3b\x3b\x0f\x42\x3f"), "\"2018-12-31T23:59:59.999999\"");
-	REFUSE(TIME("\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x27\x10\x01\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x00\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x0d\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x00\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x20\x00\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x01\x18\x00\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x01\x00\x3c\x00\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x01\x00\x00\x3c\x00\x00\x00"), -EBADMSG, "none");
-	REFUSE(TIME("\x07\xe2\x01\x01\x00\x00\x00\x0f\x42\x40"), -EBADMSG, "none");
+	REFUSE(TIME("\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x27\x10\x01\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x00\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x0d\x01\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x00\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x20\x00\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x01\x18\x00\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x01\x00\x3c\x00\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x01\x00\x00\x3c\x00\x00\x00"), -EBADMSG, "invalid date");
+	REFUSE(TIME("\x07\xe2\x01\x01\x00\x00\x00\x0f\x42\x40"), -EBADMSG, "invalid date");
 	REFUSE("cdatetime\ndatetime\nC\x09\x07\xe2\x01\x01\x00\x00\x00\x00\x00\x85R.", -EBADMSG,
-	       "none");
-	REFUSE("cdatetime\ndatetime\n)R.", -EBADMSG, "none");
-	REFUSE("cdatetime\ndatetime\nK\x05\x85R.", -EBADMSG, "none");
-	REFUSE("cdatetime\ntimezone\n)R.", -EBADMSG, "none");
-	REFUSE("cdatetime\ntimezone\nK\x05\x85R.", -EBADMSG, "none");
+	       "invalid date");
+	REFUSE("cdatetime\ndatetime\n)R.", -EBADMSG, "invalid date");
+	REFUSE("cdatetime\ndatetime\nK\x05\x85R.", -EBADMSG, "invalid date");
+	REFUSE("cdatetime\ntimezone\n)R.", -EBADMSG, "invalid date");
+	REFUSE("cdatetime\ntimezone\nK\x05\x85R.", -EBADMSG, "invalid date");
 	REFUSE("cdatetime\ntimezone\ncdatetime\ntimedelta\nK\x05K\x00K\x00\x87R\x85R.", -EBADMSG,
-	       "none");
+	       "invalid date");
 	REFUSE("cdatetime\ntimedelta\n\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x85R.", -EBADMSG,
-	       "none");
+	       "invalid date");
 	REFUSE("cdatetime\ntimedelta\nK\x00\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x86R.",
-	       -EBADMSG, "none");
+	       -EBADMSG, "invalid date");
 	CHECK("cdatetime\ntimedelta\n)R.", "0");
 #undef TIME
 }
@@ -299,9 +299,9 @@ static void bytes_as_calls(void **state)
 {
 	(void)state;
 	CHECK("c_codecs\nencode\n(Vab\xe4\nVlatin1\ntR.", "\"ab\xef\xbf\xbd\"");
-	REFUSE("c_codecs\nencode\n(V\\u0100\nVlatin1\ntR.", -EBADMSG, "none");
-	REFUSE("c_codecs\nencode\n)R.", -EBADMSG, "none");
-	REFUSE("c_codecs\nencode\n(I5\nVlatin1\ntR.", -EBADMSG, "none");
+	REFUSE("c_codecs\nencode\n(V\\u0100\nVlatin1\ntR.", -EBADMSG, "invalid date");
+	REFUSE("c_codecs\nencode\n)R.", -EBADMSG, "invalid date");
+	REFUSE("c_codecs\nencode\n(I5\nVlatin1\ntR.", -EBADMSG, "invalid date");
 }
 
 static void another_codec_is_not_latin1(void **state)

@@ -32,7 +32,7 @@ static void release(struct result *r)
 static void check(const char *text, const char *settings, const char *skipped)
 {
 	struct result r = read_text(text, strlen(text));
-	_cleanup_jsonw_ struct jsonw a = JSONW_INIT, b = JSONW_INIT;
+	_cleanup_json_ struct json_writer a = JSON_WRITER_INIT, b = JSON_WRITER_INIT;
 
 	value_to_json(r.settings, &a, NULL);
 	value_to_json(r.skipped, &b, NULL);

@@ -1,14 +1,12 @@
 /* Sample files as a host of a job leaves them, and perfmon's JSON files made of them. */
-#ifndef PL_TESTS_PERFMON_H
-#define PL_TESTS_PERFMON_H
+#pragma once
 
 #include "unit.h"
 
 #include "compat/perfmon/perfmon_files.h"
 #include "samples/sample_file.h"
 
-/* ---- making sample files ---------------------------------------------------------------------
- */
+/* ---- making sample files --------------------------------------------------------------------- */
 
 #define START_S 1700000000
 #define SECOND 1000000000ull
@@ -174,8 +172,7 @@ static inline void end_file(struct file *f)
 	close(f->fd);
 }
 
-/* ---- reading what was made --------------------------------------------------------------------
- */
+/* ---- reading what was made ------------------------------------------------------------------- */
 
 static inline struct value *load(const char *dir, const char *name)
 {
@@ -198,7 +195,7 @@ static inline struct value *load(const char *dir, const char *name)
 /* What is at "host/group/key" as JSON. */
 static inline void check_at(const struct value *v, const char *path, const char *want)
 {
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	_cleanup_free_ char *copy = xstrdup(path);
 	char *save = NULL;
 
@@ -264,8 +261,7 @@ static inline void write_one(const char *dir, const char *name)
 	assert_string_equal(why.buf, "");
 }
 
-/* ---- hosts -----------------------------------------------------------------------------------
- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static inline void whole_host(const char *dir)
 {
@@ -290,13 +286,15 @@ static inline void whole_host(const char *dir)
 		VALUES(p, 1000 + 100 * t, 50 + t, t ? 15050 : -1, 4096 * (t + 1), 1 << 20, 3 + t,
 		       1000 * t, 2000 * t, 10 * t, 20 * t, 1234);
 		if (t == 0) {
-			sample_fact(p, 0, "pid", "11");
-			sample_fact(p, 0, "ppid", "1");
-			sample_fact(p, 0, "comm", "matmul");
-			sample_fact(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "pid", "12");
-			sample_fact(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "ppid", "11");
-			sample_fact(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "cmdline",
-				    "./matmul 2000");
+			sample_set_metadata(p, 0, "pid", "11");
+			sample_set_metadata(p, 0, "ppid", "1");
+			sample_set_metadata(p, 0, "comm", "matmul");
+			sample_set_metadata(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "pid",
+					    "12");
+			sample_set_metadata(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "ppid",
+					    "11");
+			sample_set_metadata(p, sample_entity(p, ENTITY_PROCESS, "12.8"), "cmdline",
+					    "./matmul 2000");
 		}
 		add(&f, p);
 		if (t % 3 == 0) {
@@ -333,8 +331,8 @@ static inline void whole_host(const char *dir)
 			row(g, ENTITY_GPU, k ? "gpu-1" : "gpu-0");
 			VALUES(g, 1410 + k, 1411, 2619, 1, 2, 80ll << 30, 4096, 97, 45, 5, 6,
 			       350500, 123456789, 61, k ? -1 : 30, 2, 1500, 700);
-			sample_fact(g, sample_entity(g, ENTITY_GPU, k ? "gpu-1" : "gpu-0"), "name",
-				    "NVIDIA H200");
+			sample_set_metadata(g, sample_entity(g, ENTITY_GPU, k ? "gpu-1" : "gpu-0"),
+					    "name", "NVIDIA H200");
 		}
 		add(&f, g);
 	}
@@ -367,5 +365,3 @@ static inline void small_file(const char *dir, const char *name, const char *hos
 {
 	process_file(dir, name, host, after_s, ticks, NULL);
 }
-
-#endif

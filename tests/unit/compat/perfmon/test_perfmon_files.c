@@ -8,8 +8,7 @@
 #include "compat/perfmon/perfmon_keys.h"
 #include "compat/perfmon/perfmon_read.h"
 
-/* ---- all keys ---------------------------------------------------------------------------------
- */
+/* ---- all keys -------------------------------------------------------------------------------- */
 
 static void keys_and_values(void **state)
 {
@@ -133,8 +132,7 @@ static void gpus(void **state)
 	check_at(meta, "n1/partition", "null");
 }
 
-/* ---- counters ---------------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static void perf(void **state)
 {
@@ -187,8 +185,7 @@ static void perf(void **state)
 	check_at(cpu, "n1/memory_bw", "[null,12345678902,12345678903,12345678904]");
 }
 
-/* ---- what is not there ------------------------------------------------------------------------
- */
+/* ---- what is not there ----------------------------------------------------------------------- */
 
 static void absent_sources(void **state)
 {
@@ -243,8 +240,7 @@ static void no_readings(void **state)
 	check_at(v, "n1/time_stamps", "[]");
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void factors(void **state)
 {

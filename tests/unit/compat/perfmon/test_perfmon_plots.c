@@ -10,8 +10,7 @@
 #include "core/config.h"
 #include "store/import/import.h"
 
-/* ---- results of perfmon ------------------------------------------------------------------------
- */
+/* ---- results of perfmon ---------------------------------------------------------------------- */
 
 static void add_numbers(struct strbuf *out, double first, double step)
 {
@@ -81,8 +80,7 @@ static struct store *results(const char *dir, bool all)
 	return s;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* The names that perfmon's documentation has, in the order of its report. */
 static const char *const names[] = {

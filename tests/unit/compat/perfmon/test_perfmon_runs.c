@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-/* ---- several runs and hosts -------------------------------------------------------------------
- */
+/* ---- several runs and hosts ------------------------------------------------------------------ */
 
 static void runs_of_a_host(void **state)
 {
@@ -109,8 +108,7 @@ static void merged_file(void **state)
 	check_at(v, "n2/time_stamps", "[1700000005,1700000006,1700000007]");
 }
 
-/* ---- times ------------------------------------------------------------------------------------
- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* The first and the last tick are between whole seconds; ticks come a little early or late. */
 static void stamps_differ(void **state)
@@ -166,8 +164,7 @@ static void the_clock_is_set(void **state)
 	check_at(v, "n1/cpu_time", "[0.0,1.0,2.0,3.0]");
 }
 
-/* ---- damage -----------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Whatever bytes change: files are written and whole, or nothing is. */
 static void damaged_files(void **state)

@@ -128,7 +128,7 @@ static void version_2(void **state)
 	assert_false(has_value(ENTITY_CGROUP, name, "memsw_limit"));
 	assert_contains(absence("pids_limit"), "no such limit");
 	assert_contains(absence("memsw_limit"), "no such limit");
-	assert_contains(absence("memsw_peak"), "does not have it");
+	assert_contains(absence("memsw_peak"), "does not provide it");
 	assert_string_equal(absence("memory_limit"), "");
 }
 
@@ -218,8 +218,8 @@ static void version_1(void **state)
 	check_value(ENTITY_CGROUP, name, "io_writes", 20);
 	check_value(ENTITY_CGROUP, name, "pids_current", 12);
 	check_value(ENTITY_CGROUP, name, "pids_limit", 500);
-	assert_contains(absence("cpu_pressure_some"), "does not have it");
-	assert_contains(absence("memory_slab"), "does not have it");
+	assert_contains(absence("cpu_pressure_some"), "does not provide it");
+	assert_contains(absence("memory_slab"), "does not provide it");
 	/* a limit may be taken away while it runs */
 	put("sys/fs/cgroup/cpu/slurm/uid_1000/job_7/cpu.cfs_quota_us", "-1\n");
 	assert_int_equal(take(), 0);
@@ -328,7 +328,7 @@ static void without_a_group(void **state)
 	assert_contains(R.why.buf, "no job is watched");
 	watch_clear();
 	assert_int_equal(start_in(&watch, NULL), -ENOENT);
-	assert_contains(R.why.buf, "in no control group of its own");
+	assert_contains(R.why.buf, "has no control group of its own");
 	assert_null(R.state);
 	assert_int_equal(probe("cgroup", NULL), -ENOENT);
 	watch_add("memory", "/memory/a");
@@ -386,7 +386,7 @@ static void garbage(void **state)
 	check_value(ENTITY_CGROUP, name, "io_read_bytes", 0);
 	check_value(ENTITY_CGROUP, name, "io_reads", INT64_MAX);
 	check_value(ENTITY_CGROUP, name, "io_writes", 1);
-	assert_contains(absence("memory_limit"), "does not have it");
+	assert_contains(absence("memory_limit"), "does not provide it");
 	assert_contains(absence("pids_limit"), "no such limit");
 }
 
@@ -431,7 +431,7 @@ static void io_of_stacked_devices(void **state)
 	begin_in(&watch, NULL);
 	check_io(v2, 17, 28, 1005, 2006);
 	check_fact(ENTITY_CGROUP, v2, "io_left_out",
-		   "dm-0 (counted by devices below it), loop0 (counted where its file is), "
+		   "dm-0 (counted by devices below it), loop0 (counted on the disk of its file), "
 		   "md127 (counted by devices below it)");
 	stop();
 	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes_recursive",
@@ -444,7 +444,7 @@ static void io_of_stacked_devices(void **state)
 	begin_in(&watch, NULL);
 	check_io(v2, 10, 20, 1000, 2000);
 	check_fact(ENTITY_CGROUP, v2, "io_left_out",
-		   "dm-0 (counted by devices below it), loop0 (counted where its file is)");
+		   "dm-0 (counted by devices below it), loop0 (counted on the disk of its file)");
 }
 
 /* A device that goes takes nothing with it, and gives nothing twice. */
@@ -521,7 +521,7 @@ static void io_of_disks_without_a_limit(void **state)
 {
 	const char *root = "sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive";
 	const char *job = "sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes_recursive";
-	const char *left = "sdb (this kernel counts it only from when a limit is set on it)";
+	const char *left = "sdb (this kernel counts it only after a limit was set)";
 
 	(void)state;
 	put_disk("sda", "8:0", "2048\n");
@@ -536,9 +536,10 @@ static void io_of_disks_without_a_limit(void **state)
 	watch_clear();
 	watch_add("blkio", "/blkio/job");
 	begin_in(&watch, NULL);
-	check_probe("cgroup", NULL, 0,
-		    "; I/O leaves out loop0 (counted where its file is), sdb (this kernel counts "
-		    "it only from when a limit is set on it)");
+	check_probe(
+		"cgroup", NULL, 0,
+		"; I/O leaves out loop0 (counted on the disk of its file), sdb (this kernel counts "
+		"it only after a limit was set)");
 	check_io("/job", 1, 2, 100, 20);
 	check_fact(ENTITY_CGROUP, "/job", "io_left_out", left);
 	/* a limit is set: from now on it counts, and what was before is not known */
@@ -554,7 +555,7 @@ static void io_of_disks_without_a_limit(void **state)
 	check_io("/job", 1, 2, 107, 20);
 	check_fact(ENTITY_CGROUP, "/job", "io_left_out", NULL);
 	stop();
-	check_probe("cgroup", NULL, 0, "; I/O leaves out loop0 (counted where its file is)");
+	check_probe("cgroup", NULL, 0, "; I/O leaves out loop0 (counted on the disk of its file)");
 	assert_null(strstr(R.report.detail.buf, "sdb"));
 	/* the root of a container has lines of what was used in it only */
 	put(root, "8:0 Read 500\n8:0 Write 0\nTotal 500\n");

@@ -2,7 +2,7 @@
  * The sources `jobs` and `jobproc` on trees that are written here: values of both versions, what is
  * absent and why, which files are read when, ends of jobs and of processes.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 #include "source.h"
 
 static struct list L;
@@ -57,8 +57,7 @@ static void file(const char *hierarchy, const char *group, const char *name, con
 	put(path, text);
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 #define A "oar/alice_1"
 
@@ -119,9 +118,9 @@ static void version_1(void **state)
 	assert_false(has("1", "memory_limit"));
 	assert_string_equal(absence("memory_limit"), "no job here has such a limit");
 	assert_string_equal(absence("io_pressure_some"),
-			    "control groups of version 1 do not have it");
+			    "control groups of version 1 do not provide it");
 	assert_string_equal(absence("memory_slab"),
-			    "the control groups of this kernel do not have it");
+			    "the control groups of this kernel do not provide it");
 }
 
 /* A volume is taken away while the job runs: the disk below it has counted all of it. */
@@ -223,12 +222,12 @@ static void what_a_site_could_switch_on(void **state)
 	assert_contains(out.buf, "blkio: jobs of OAR have no blkio group: set $Enable_blkio_cg");
 	assert_contains(out.buf, "cpuacct: jobs of Slurm have no cpuacct group: set "
 				 "JobAcctGatherType=jobacct_gather/cgroup in slurm.conf\n");
-	assert_contains(out.buf, "pids: no hierarchy of control groups has it");
+	assert_contains(out.buf, "pids: the controller is not mounted");
 	assert_null(strstr(out.buf, "memory: jobs of Slurm"));
 	assert_contains(absence("io_read_bytes"), "set $Enable_blkio_cg = \"YES\"");
-	assert_contains(absence("pids_current"), "no hierarchy of control groups has it");
+	assert_contains(absence("pids_current"), "the controller is not mounted");
 	/* one of the two has a memory group, so the metric is not absent for want of it */
-	assert_contains(absence("memory_current"), "of this kernel do not have it");
+	assert_contains(absence("memory_current"), "of this kernel do not provide it");
 }
 
 /* A job that did nothing has only the files read that others may change; limits come seldom. */

@@ -194,36 +194,36 @@ static void a_wrong_line_is_named(void **state)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"groupe X y\n", "x.groups, line 1: 'groupe' is no keyword"},
-		{"\n# c\ngroup X\n", "line 3: 'group' wants a name and an explanation"},
-		{"group 2X y\n", "'group' wants a name"},
-		{"group X-Y y\n", "'group' wants a name"},
+		{"groupe X y\n", "x.groups, line 1: unknown keyword 'groupe'"},
+		{"\n# c\ngroup X\n", "line 3: 'group' needs a name and an explanation"},
+		{"group 2X y\n", "'group' needs a name"},
+		{"group X-Y y\n", "'group' needs a name"},
 		{"event a rc0 b\n", "an event outside of a group"},
 		{"value a ratio b ; c\n", "a value outside of a group"},
-		{"group X y\nvalue a ratio time ; c\n", "in front of its events"},
-		{"group X y\nevent A rc0 b\n", "an event wants a name in small letters"},
-		{"group X y\nevent time rc0 b\n", "an event wants a name"},
-		{"group X y\nevent a rc0\n", "an event wants a name"},
+		{"group X y\nvalue a ratio time ; c\n", "before its events"},
+		{"group X y\nevent A rc0 b\n", "an event needs a name in lower case"},
+		{"group X y\nevent time rc0 b\n", "an event needs a name"},
+		{"group X y\nevent a rc0\n", "an event needs a name"},
 		{"group X y\nevent a rc0 b\nevent a rc0 b\n", "event 'a' twice"},
 		{"group X y\nevent a rc0 b\ngroup Z y\nevent a rc1 b\n",
 		 "line 4: 'a' is another event in group 'X'"},
 		{"group X y\nevent a rc0 b\nsystem c p/e d\n", "in one group"},
 		{"group X y\nevent a rc0 b\nvalue v ratio a ; c\nevent d rc1 e\n",
-		 "behind the values of its group"},
-		{"group X y\nevent a rc0 b\nvalue v miles a ; c\n", "'miles' is no unit"},
-		{"group X y\nevent a rc0 b\nvalue v ratio a\n", "behind a ';' an explanation"},
+		 "follows the values of its group"},
+		{"group X y\nevent a rc0 b\nvalue v miles a ; c\n", "unknown unit 'miles'"},
+		{"group X y\nevent a rc0 b\nvalue v ratio a\n", "explanation behind a ';'"},
 		{"group X y\nevent a rc0 b\nvalue v ratio z / a ; c\n",
 		 "value 'v': no event of the group and not 'time' at character 1"},
 		{"group X y\nevent a rc0 b\nvalue v ratio a ; c\nvalue v ratio a ; c\n",
 		 "value 'v' twice"},
-		{"group X y\nevent a rc0 b\ngroup X y\n", "group 'X' is there already"},
+		{"group X y\nevent a rc0 b\ngroup X y\n", "group 'X' is defined twice"},
 		{"group X y\n", "group 'X' has no event"},
-		{"cpu GenuineIntel 6\n", "'cpu' wants a vendor"},
-		{"cpu GenuineIntel 6 9-3\n", "'cpu' wants a vendor"},
-		{"cpu GenuineIntel six 9\n", "'cpu' wants a vendor"},
-		{"cpu GenuineIntelAndMore 6 9\n", "'cpu' wants a vendor"},
-		{"cpu GenuineIntel 6 9 1 2\n", "'cpu' wants a vendor"},
-		{"pmu a\npmu b\n", "there is a 'pmu' already"},
+		{"cpu GenuineIntel 6\n", "'cpu' needs a vendor"},
+		{"cpu GenuineIntel 6 9-3\n", "'cpu' needs a vendor"},
+		{"cpu GenuineIntel six 9\n", "'cpu' needs a vendor"},
+		{"cpu GenuineIntelAndMore 6 9\n", "'cpu' needs a vendor"},
+		{"cpu GenuineIntel 6 9 1 2\n", "'cpu' needs a vendor"},
+		{"pmu a\npmu b\n", "more than one line 'pmu'"},
 		{"pmu a b c d e\n", "one too many"},
 		{"include nothing\n", "cannot include"},
 		{"include ../base\n", "cannot include '../base'"},
@@ -243,7 +243,7 @@ static void a_wrong_line_is_named(void **state)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct groups g;
 	assert_int_equal(groups_load(&g, dir, "absent", &why), -ENOENT);
-	assert_contains(why.buf, "no groups of events for 'absent'");
+	assert_contains(why.buf, "no event groups for 'absent'");
 	assert_int_equal(groups_load(&g, dir, "../etc/x", &why), -ENOENT);
 }
 

@@ -271,7 +271,7 @@ static void what_does_not_work_is_absent_with_its_reason(void **state)
 	fake.deny_kernel = true;
 	machine_open(m, "L3,L3cache,software_events");
 	machine_read(m, 1);
-	assert_contains(absence(m, "l2_evictions"), "this machine does not count L2_TRANS:L2_WB");
+	assert_contains(absence(m, "l2_evictions"), "this machine cannot count L2_TRANS:L2_WB");
 	assert_string_equal(absence(m, "L3.bandwidth"), "needs l2_evictions, which is not counted");
 	assert_string_equal(absence(m, "L3.load_bandwidth"), "");
 	assert_string_equal(absence(m, "l3_load_hits"),
@@ -307,7 +307,7 @@ static void nothing_at_all_is_an_error(void **state)
 	fake.opened = 0;
 	strbuf_reset(&m->why);
 	assert_int_equal(counters_open(&m->ops, &none, &m->set, &m->state, &m->why), -EINVAL);
-	assert_contains(m->why.buf, "none is named");
+	assert_contains(m->why.buf, "there is no job");
 	/* the kernel's own counters mean nothing on a recorded tree */
 	strbuf_reset(&m->why);
 	assert_int_equal(counters_open(&counters_kernel, &m->ctx, &m->set, &m->state, &m->why),
@@ -324,7 +324,7 @@ static void groups_are_named(void **state)
 	assert_int_equal(counters_open(&m->ops, &m->ctx, &m->set, &m->state, &m->why), -EINVAL);
 	assert_contains(
 		m->why.buf,
-		"no group 'L5' for skylake_avx512; it has hardware_events, software_events");
+		"there is no group 'L5' for skylake_avx512; available are hardware_events, software_events");
 	/* "user" alone: the usual groups, without the kernel's part */
 	strbuf_reset(&m->why);
 	machine_open(m, "user");

@@ -222,7 +222,7 @@ static void the_controller_is_asked_directly(void **state)
 	int sends = driver.sends;
 	assert_int_equal(take(), -ENODATA);
 	assert_int_equal(driver.sends, sends);
-	assert_contains(absence(NULL), "gives no power");
+	assert_contains(absence(NULL), "reports no power");
 	driver.on = false;
 }
 
@@ -239,7 +239,7 @@ static void what_the_controller_does_not_know(void **state)
 	assert_int_equal(take(), -EOPNOTSUPP);
 	assert_int_equal(take(), -ENODATA);
 	assert_int_equal(driver.sends, 1);
-	assert_contains(absence(NULL), "does not know DCMI");
+	assert_contains(absence(NULL), "does not support DCMI");
 	driver.send_error = EIO;
 	assert_int_equal(start("ipmi", NULL), 0);
 	assert_int_equal(take(), -EIO);
@@ -269,7 +269,7 @@ static void the_controller_by_a_command(void **state)
 	check_node("power", 332);
 	begin("ipmi", "ipmi-sensors");
 	check_node("power", 99);
-	assert_contains(absence("power_average"), "does not tell");
+	assert_contains(absence("power_average"), "does not report");
 }
 
 static void commands_of_the_controller_that_fail(void **state)
@@ -279,14 +279,14 @@ static void commands_of_the_controller_that_fail(void **state)
 		int error;
 		const char *why;
 	} cases[] = {
-		{"#!/bin/sh\nhead -c 3000 /dev/urandom\n", -ENODATA, "tells no power"},
+		{"#!/bin/sh\nhead -c 3000 /dev/urandom\n", -ENODATA, "prints no power"},
 		{"#!/bin/sh\nyes 'Instantaneous power reading: 0 Watts'\n", -EFBIG,
-		 "said more than"},
+		 "printed more than"},
 		{"#!/bin/sh\necho 'Could not open device'\nexit 1\n", -EIO,
-		 "ended with status 1: Could not open device"},
+		 "exited with status 1: Could not open device"},
 		{"#!/bin/sh\nkill -9 $$\n", -EINTR, "by a signal"},
 		{"#!/no/such/shell\n", -ENOENT, "cannot run"},
-		{"#!/bin/sh\n", -ENODATA, "tells no power"},
+		{"#!/bin/sh\n", -ENODATA, "prints no power"},
 	};
 
 	(void)state;

@@ -2,7 +2,7 @@
  * Energy shared out over jobs, on trees that are written here: the parts make the whole at every
  * reading, whoever measures it.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 #include "source.h"
 
 #include "sources/energy/job_energy.h"
@@ -66,8 +66,7 @@ static int64_t whole(void)
 	return raw_value(ENTITY_NODE, "node", "node_energy");
 }
 
-/* ---- sharing ----------------------------------------------------------------------------------
- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 static void check_shares(uint64_t sum, const uint64_t *weights, const uint64_t *want, size_t count)
 {
@@ -116,8 +115,7 @@ static void shares_sum_up_and_are_fair(void **state)
 	}
 }
 
-/* ---- RAPL -------------------------------------------------------------------------------------
- */
+/* ---- RAPL ------------------------------------------------------------------------------------ */
 
 static void parts_make_the_whole(void **state)
 {
@@ -247,8 +245,7 @@ static void jobs_come_and_go(void **state)
 	assert_int_equal(gone + of("2") + rest(), whole());
 }
 
-/* ---- meters of power --------------------------------------------------------------------------
- */
+/* ---- meters of power ------------------------------------------------------------------------- */
 
 static void power_becomes_energy(void **state)
 {
@@ -293,7 +290,7 @@ static void what_is_missing_is_said(void **state)
 	assert_contains(R.why.buf, "ipmi: ");
 	check_probe("job_energy", NULL, -ENOENT, "rapl: no energy counters");
 	assert_int_equal(start("job_energy", "sun"), -EINVAL);
-	assert_string_equal(R.why.buf, "'sun': energy is measured by rapl, hwmon or ipmi");
+	assert_string_equal(R.why.buf, "cannot measure energy by 'sun': use rapl, hwmon or ipmi");
 	/* sensors of parts of the node are no meter of it */
 	put_files("sys/class/hwmon/hwmon0", {"name", "nvme\n"}, {"power1_input", "5000000\n"});
 	assert_int_equal(start("job_energy", "hwmon"), -ENOENT);

@@ -4,8 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- the program ------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 /* The words that an assembler makes of it, but for the descriptor of the ring. */
 static void the_program_is_what_it_should_be(void **state)
@@ -41,8 +40,7 @@ static void the_program_is_what_it_should_be(void **state)
 	assert_memory_equal(words + n - ARRAY_SIZE(end), end, sizeof(end));
 }
 
-/* ---- the ring -----------------------------------------------------------------------------------
- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 #define FAKE_SIZE 4096
 #define BUSY 0x80000000u
@@ -123,8 +121,7 @@ static void the_ring_is_read_in_order(void **state)
 	free(f);
 }
 
-/* ---- on this machine --------------------------------------------------------------------------
- */
+/* ---- on this machine ------------------------------------------------------------------------- */
 
 static int setup_bpf(void **state)
 {

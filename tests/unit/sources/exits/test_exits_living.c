@@ -55,10 +55,10 @@ static void living_and_ended_make_the_whole(void **state)
 
 		/* what it used before it entered the group is not in the account of the group;
 		 * either is of the last tick for one that runs */
-		assert_true(s.cpu_ns <= after + 20000000);
-		assert_true(s.cpu_ns + 20000000 + s.tasks * BEHIND_NS >= before);
-		assert_true(s.cpu_ns + 5000000 >= last);
-		last = s.cpu_ns > last ? s.cpu_ns : last;
+		assert_true(s.oncpu_ns <= after + 20000000);
+		assert_true(s.oncpu_ns + 20000000 + s.tasks * BEHIND_NS >= before);
+		assert_true(s.oncpu_ns + 5000000 >= last);
+		last = s.oncpu_ns > last ? s.oncpu_ns : last;
 		rounds += alive >= 2;
 		usleep(2000);
 	}
@@ -108,21 +108,21 @@ static void the_dead_are_not_among_the_living(void **state)
 	int pid = start(w->group, leader_leaves, &gate[0]);
 	for (int i = 0; i < 1000; i++) {
 		assert_int_equal(exits_living_of(living, w->job->number, &s, &alive), 0);
-		if (s.tasks == 1 && s.cpu_ns > 119000000)
+		if (s.tasks == 1 && s.oncpu_ns > 119000000)
 			break;
 		usleep(10000);
 	}
 	assert_int_equal(s.tasks, 1);
 	assert_int_equal(alive, 1);
 	total = group_number(w->group, "cpuacct.usage");
-	assert_true(s.cpu_ns <= total + 10000000);
+	assert_true(s.oncpu_ns <= total + 10000000);
 	assert_int_equal(write(gate[1], "x", 1), 1);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(exits_living_of(living, w->job->number, &s, &alive), 0);
 	assert_int_equal(alive, 0);
 	assert_int_equal(s.tasks, 2);
 	total = group_number(w->group, "cpuacct.usage");
-	assert_true(s.cpu_ns <= total + 10000000 && s.cpu_ns + 10000000 >= total);
+	assert_true(s.oncpu_ns <= total + 10000000 && s.oncpu_ns + 10000000 >= total);
 	finish(pid);
 	exits_living_close(living);
 	close(gate[0]);

@@ -159,10 +159,10 @@ static void network_twice(void **state)
 	begin("network", NULL);
 	check_node("rx_bytes", 501033);
 	check_node("tx_bytes", 2044);
-	check_facts(ENTITY_INTERFACE, "enP1s1", {"in_node_sum", "no"}, {"master", "eth0"},
-		    {"left_out", "counted by its master"});
-	check_facts(ENTITY_INTERFACE, "eno1", {"in_node_sum", "yes"}, {"master", "bond0"},
-		    {"left_out", NULL});
+	check_metadata(ENTITY_INTERFACE, "enP1s1", {"in_node_sum", "no"}, {"master", "eth0"},
+		       {"left_out", "counted by its master"});
+	check_metadata(ENTITY_INTERFACE, "eno1", {"in_node_sum", "yes"}, {"master", "bond0"},
+		       {"left_out", NULL});
 	check_fact(ENTITY_INTERFACE, "bond0", "left_out", "no device is behind it");
 	check_probe("network", NULL, 0,
 		    "enP1s1 (left out of the node's sum: counted by its master)");

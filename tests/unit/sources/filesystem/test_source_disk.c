@@ -129,9 +129,9 @@ static void disk_multipath(void **state)
 	begin("disk", NULL);
 	check_node("reads", 107);
 	check_value(ENTITY_DISK, "nvme0c1n1", "reads", 40);
-	check_facts(ENTITY_DISK, "nvme0c1n1", {"in_node_sum", "no"},
-		    {"left_out", "a path of a disk that counts the same"});
-	check_facts(ENTITY_DISK, "nvme0n1", {"in_node_sum", "yes"}, {"left_out", NULL});
+	check_metadata(ENTITY_DISK, "nvme0c1n1", {"in_node_sum", "no"},
+		       {"left_out", "a path of a disk that counts the same"});
+	check_metadata(ENTITY_DISK, "nvme0n1", {"in_node_sum", "yes"}, {"left_out", NULL});
 	put("proc/diskstats", NVME(110, 70, 40));
 	assert_int_equal(take(), 0);
 	check_node("reads", 117);
@@ -155,10 +155,10 @@ static void disk_left_out(void **state)
 	begin("disk", NULL);
 	check_node("reads", 5);
 	check_fact(ENTITY_DISK, "sda", "left_out", NULL);
-	check_fact(ENTITY_DISK, "dm-0", "left_out", "made of others or of memory");
+	check_fact(ENTITY_DISK, "dm-0", "left_out", "made of other devices or of memory");
 	check_fact(ENTITY_DISK, "odd", "left_out", "no device is behind it");
 	check_probe("disk", NULL, 0,
-		    "sda, dm-0 (left out of the node's sum: made of others or of memory), "
+		    "sda, dm-0 (left out of the node's sum: made of other devices or of memory), "
 		    "odd (left out of the node's sum: no device is behind it)");
 }
 

@@ -55,7 +55,7 @@ static void gpfs_asks_mmpmon(void **state)
 	put("answer", FS_LINE("scratch", "0", "1000") FS_LINE("home", "1", "5")
 			      FS_LINE("project", "0", "70"));
 	/* a program in a tree that somebody sent is data */
-	check_probe("gpfs", NULL, -EPERM, "a recorded tree and not run");
+	check_probe("gpfs", NULL, -EPERM, "a recorded tree and is not run");
 	assert_int_equal(start("gpfs", NULL), -EPERM);
 	check_probe("gpfs", "run", 0, "mmpmon -p");
 	begin("gpfs", "run");
@@ -73,12 +73,12 @@ static void gpfs_asks_mmpmon(void **state)
 	assert_false(has_row(ENTITY_FILESYSTEM, "site.gpfs:project"));
 	put("answer", "mmpmon: no file systems\n");
 	assert_int_equal(take(), -ENODATA);
-	assert_contains(absence(NULL), "no mounted file system");
+	assert_contains(absence(NULL), "no mounted filesystem");
 
 	program(MMPMON, "#!/bin/sh\necho 'mmpmon: not allowed'\nexit 1\n");
 	assert_int_equal(start("gpfs", "run"), 0);
 	assert_int_equal(take(), -EIO);
-	assert_contains(absence(NULL), "ended with status 1: mmpmon: not allowed");
+	assert_contains(absence(NULL), "exited with status 1: mmpmon: not allowed");
 	mode(MMPMON, 0644);
 	become_user();
 	check_probe("gpfs", "run", -EACCES, "cannot run");

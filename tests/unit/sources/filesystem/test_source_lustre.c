@@ -146,7 +146,7 @@ static void lustre_says_what_is_left_out(void **state)
 	put(LUSTRE "/llite/ffff9a3b22222222/stats", "open 1 samples [regs]\n");
 	put_dir(LUSTRE "/llite/gone-ffff9a3b33333333");
 	check_probe("lustre", NULL, 0,
-		    "ffff9a3b22222222 (left out: no name of a mount), "
+		    "ffff9a3b22222222 (left out: not the name of a mount), "
 		    "gone-ffff9a3b33333333 (left out: its counters cannot be read: No such file or "
 		    "directory), " HOME " (left out: home-OST0000-osc-ffff9a3b00000000: Invalid "
 		    "argument), " SCRATCH " in ");
@@ -159,11 +159,11 @@ static void lustre_is_absent_or_hidden(void **state)
 	(void)state;
 	check_probe("lustre", NULL, -ENOENT, "no Lustre client here");
 	put("sys/fs/lustre/version", "2.15.3\n");
-	check_probe("lustre", NULL, -ENOENT, "no Lustre file system is mounted");
+	check_probe("lustre", NULL, -ENOENT, "no Lustre filesystem is mounted");
 	put_lustre("sys/kernel/debug/lustre");
 	mode("sys/kernel/debug", 0000);
 	become_user();
-	check_probe("lustre", NULL, -EACCES, "only root may look");
+	check_probe("lustre", NULL, -EACCES, "only root may read");
 	assert_int_equal(start("lustre", NULL), -EACCES);
 	become_again();
 	mode("sys/kernel/debug", 0755);

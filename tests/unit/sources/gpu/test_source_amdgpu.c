@@ -180,7 +180,7 @@ static const char *fact(const struct bench *b, const char *row, const char *key)
 	*out = 0;
 	for (size_t i = 0; i < b->set.entity_count; i++)
 		if (!strcmp(b->set.entities[i].name, row) &&
-		    entity_fact(&b->set.entities[i], key, &text, &n))
+		    entity_metadata(&b->set.entities[i], key, &text, &n))
 			snprintf(out, sizeof(out), "%.*s", (int)n, text);
 	return out;
 }
@@ -230,7 +230,7 @@ static void a_card_gives_all_its_values(void **state)
 
 static void a_card_says_what_it_is(void **state)
 {
-	static const char *const facts[][2] = {
+	static const char *const metadata[][2] = {
 		{"name", "Instinct Test"},
 		{"uuid", "abcdef0123456789"},
 		{"serial", "PCB001"},
@@ -247,8 +247,8 @@ static void a_card_says_what_it_is(void **state)
 
 	place_card(b, "card0");
 	open_and_read(b);
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
-		assert_string_equal(fact(b, "amd-0", facts[i][0]), facts[i][1]);
+	for (size_t i = 0; i < ARRAY_SIZE(metadata); i++)
+		assert_string_equal(fact(b, "amd-0", metadata[i][0]), metadata[i][1]);
 	/* boards for the desk have an empty name */
 	place(b, "card0", "product_name", "\n");
 	open_and_read(b);
@@ -276,11 +276,11 @@ static void cards_are_those_of_amd_in_order(void **state)
 	assert_value(b, "amd-0", "utilization_gpu", 2);
 	assert_value(b, "amd-1", "utilization_gpu", 10);
 	assert_string_equal(fact(b, "amd-1", "card"), "card10");
-	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
+	assert_int_equal(source_probe(b->source, &b->ctx, &report), 0);
 	assert_text(&report.detail, "2 GPUs");
 	place(b, "card2", "product_name", "Instinct \x1b[1m\n");
 	strbuf_reset(&report.detail);
-	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
+	assert_int_equal(source_probe(b->source, &b->ctx, &report), 0);
 	assert_text(&report.detail, "2 GPUs (Instinct \\x1b[1m)");
 	strbuf_release(&report.detail);
 }
@@ -294,7 +294,7 @@ static void no_card_is_no_source(void **state)
 		assert_int_equal(try_open(b), -ENOENT);
 		assert_text(&b->why, "no AMD GPU");
 		assert_null(b->state);
-		assert_int_equal(b->source->probe(&b->ctx, &report), -ENOENT);
+		assert_int_equal(source_probe(b->source, &b->ctx, &report), -ENOENT);
 		assert_text(&report.detail, "no AMD GPU");
 		strbuf_reset(&report.detail);
 		place(b, "card0", "vendor", "0x8086\n");
@@ -390,8 +390,7 @@ static void a_card_that_vanishes_leaves_the_other_whole(void **state)
 	assert_int_equal(b->set.absence_count, 0);
 }
 
-/* ---- garbage -----------------------------------------------------------------------------------
- */
+/* ---- garbage --------------------------------------------------------------------------------- */
 
 static void a_clock_is_the_line_with_the_star(void **state)
 {
@@ -423,8 +422,7 @@ static void a_clock_is_the_line_with_the_star(void **state)
 		open_and_read(b);
 		assert_value(b, "amd-0", "clock_graphics", cases[i].want);
 		assert_string_equal(reason(b, "clock_graphics"),
-				    cases[i].want == NONE ? "the driver's file is not understood"
-							  : "");
+				    cases[i].want == NONE ? "cannot parse the driver's file" : "");
 	}
 }
 

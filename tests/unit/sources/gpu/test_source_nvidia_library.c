@@ -4,8 +4,7 @@
  */
 #include "source_nvidia.h"
 
-/* ---- drivers of another age --------------------------------------------------------------------
- */
+/* ---- drivers of another age ------------------------------------------------------------------ */
 
 static void an_old_driver_lacks_only_what_it_lacks(void **state)
 {
@@ -51,8 +50,7 @@ static void a_function_that_answers_not_found_is_passed_over(void **state)
 	assert_value(b, "gpu-0", "memory_processes", 100);
 }
 
-/* ---- nothing to read ---------------------------------------------------------------------------
- */
+/* ---- nothing to read ------------------------------------------------------------------------- */
 
 static void expect_refusal(struct bench *b, int r, const char *part)
 {
@@ -75,11 +73,11 @@ static void what_keeps_the_library_from_working_is_said(void **state)
 	struct bench *b = *state;
 
 	use(b, "two", "nvmlDeviceGetCount_v2 = 0 0\n");
-	expect_refusal(b, -ENOENT, "has no GPU for us");
+	expect_refusal(b, -ENOENT, "no GPU is accessible");
 	use(b, "two", "nvmlInit_v2 = 9\n");
 	expect_refusal(b, -ENODEV, "driver is not loaded");
 	use(b, "two", "nvmlInit_v2 = 18\n");
-	expect_refusal(b, -EPROTO, "another version than the loaded driver");
+	expect_refusal(b, -EPROTO, "version differs from that of the loaded driver");
 	use(b, "two", "nvmlInit_v2 = 4\n");
 	expect_refusal(b, -EACCES, "Insufficient Permissions");
 	use(b, "two", "nvmlInit_v2 = 999\n");
@@ -96,7 +94,7 @@ static void no_library_is_no_gpu(void **state)
 	b->ctx.option = "libnvidia-ml-that-nobody-has.so.1";
 	expect_refusal(b, -ENOENT, "no NVIDIA driver library");
 	b->ctx.option = "libc.so.6";
-	expect_refusal(b, -ENOENT, "'libc.so.6' is no NVIDIA driver library");
+	expect_refusal(b, -ENOENT, "'libc.so.6' is not an NVIDIA driver library");
 	text = xasprintf("%s/text.so", b->scratch);
 	write_file(text, "no library\n", 11);
 	b->ctx.option = text;
@@ -139,21 +137,21 @@ static void the_probe_says_what_is_left_out(void **state)
 	use(b, "two", "nvmlDeviceGetHandleByIndex_v2 1 = 4\n");
 	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
 	assert_text(&report.detail, "2 GPUs (Test GPU A), driver 999.10, CUDA 12.4; gpu-1 is left "
-				    "out until it can be had: Insufficient Permissions");
+				    "out until it is accessible: Insufficient Permissions");
 	strbuf_reset(&report.detail);
 	use(b, "mig", "");
 	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
-	assert_contains(report.detail.buf, "; gpu-0 is divided: its row leaves out memory and "
-					   "processes, which are those of its 3 MIG devices");
+	assert_contains(report.detail.buf, "; gpu-0 is divided: memory and processes are in the "
+					   "rows of its 3 MIG devices");
 	strbuf_reset(&report.detail);
 	use(b, "mig", "nvmlDeviceGetMaxMigDeviceCount gpu0 = 0 0\n");
 	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
-	assert_contains(report.detail.buf, "; gpu-0 is divided, and no MIG device of it is for us");
+	assert_contains(report.detail.buf,
+			"; gpu-0 is divided, and none of its MIG devices is accessible");
 	strbuf_release(&report.detail);
 }
 
-/* ---- what no library should answer -------------------------------------------------------------
- */
+/* ---- what no library should answer ----------------------------------------------------------- */
 
 static void hostile_answers_are_left_out(void **state)
 {

@@ -5,8 +5,7 @@
 
 #include "core/clock.h"
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* A watch that knows this process alone. */
 static void watch_self(struct bench *b, struct job_processes *w, struct job_process *list)
@@ -72,7 +71,7 @@ static void memory_that_is_not_told_is_not_zero(void **state)
 		      "0 0 6 10 0 0\n");
 	assert_value(b, "gpu-0", "processes", 2);
 	assert_value(b, "gpu-0", "memory_processes", NONE);
-	assert_contains(reason(b, "memory_processes"), "does not tell");
+	assert_contains(reason(b, "memory_processes"), "does not report");
 	assert_value(b, "gpu-1", "memory_processes", 0);
 }
 
@@ -121,8 +120,7 @@ static void a_long_list_is_read_with_more_room(void **state)
 	assert_true(strlen(fact(b, "gpu-0", "pids")) < 420);
 }
 
-/* ---- MIG ---------------------------------------------------------------------------------------
- */
+/* ---- MIG ------------------------------------------------------------------------------------- */
 
 static void mig_devices_have_rows_with_their_memory(void **state)
 {

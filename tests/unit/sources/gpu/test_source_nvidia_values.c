@@ -4,8 +4,7 @@
  */
 #include "source_nvidia.h"
 
-/* ---- a recorded machine ------------------------------------------------------------------------
- */
+/* ---- a recorded machine ---------------------------------------------------------------------- */
 
 /* The n-th number behind "KEY = 0" in a fixture. */
 static int64_t recorded(const char *name, const char *key, int n)
@@ -93,7 +92,7 @@ static void an_h200_is_read_as_recorded(void **state)
 
 static void an_h200_says_what_it_is(void **state)
 {
-	static const char *const facts[][2] = {
+	static const char *const metadata[][2] = {
 		{"name", "NVIDIA H200"},          {"architecture", "Hopper"},
 		{"compute_capability", "9.0"},    {"power_limit", "700 W"},
 		{"pcie_generation", "5"},         {"pcie_width", "16"},
@@ -104,8 +103,8 @@ static void an_h200_says_what_it_is(void **state)
 	struct bench *b = *state;
 
 	open_and_read(b, "h200", "\n");
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
-		assert_string_equal(fact(b, "gpu-0", facts[i][0]), facts[i][1]);
+	for (size_t i = 0; i < ARRAY_SIZE(metadata); i++)
+		assert_string_equal(fact(b, "gpu-0", metadata[i][0]), metadata[i][1]);
 	assert_int_equal(strncmp(fact(b, "gpu-0", "uuid"), "GPU-", 4), 0);
 	assert_true(*fact(b, "gpu-0", "pci") && *fact(b, "gpu-0", "driver") &&
 		    *fact(b, "gpu-0", "cuda") && *fact(b, "gpu-0", "vbios") &&
@@ -126,8 +125,7 @@ static void what_an_h200_has_not_is_absent_with_the_reason(void **state)
 	assert_string_equal(reason(b, "power"), "");
 }
 
-/* ---- what was invented -------------------------------------------------------------------------
- */
+/* ---- what was invented ----------------------------------------------------------------------- */
 
 static void every_metric_has_its_own_value(void **state)
 {
@@ -372,8 +370,7 @@ static void throttled_is_not_idle(void **state)
 	}
 }
 
-/* ---- PCI Express -------------------------------------------------------------------------------
- */
+/* ---- PCI Express ----------------------------------------------------------------------------- */
 
 #define STAMP "1700000000"
 

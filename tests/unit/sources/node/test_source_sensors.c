@@ -4,10 +4,7 @@
  */
 #include "source.h"
 
-#include "compat/colmet/colmet.h"
-
-/* ---- hwmon --------------------------------------------------------------------------------------
- */
+/* ---- hwmon ----------------------------------------------------------------------------------- */
 
 #define HW "sys/class/hwmon"
 
@@ -29,8 +26,8 @@ static void sensors_of_every_kind(void **state)
 	check_probe("hwmon", NULL, 0, "temperatures: 2, fans: 1, voltages: 1, powers: 2");
 	begin("hwmon", NULL);
 	check_value(ENTITY_SENSOR, "nct6779/SYSTIN", "temperature", -5500);
-	check_facts(ENTITY_SENSOR, "nct6779/SYSTIN", {"crit", "100"}, {"max", NULL},
-		    {"channel", "temp1"});
+	check_metadata(ENTITY_SENSOR, "nct6779/SYSTIN", {"crit", "100"}, {"max", NULL},
+		       {"channel", "temp1"});
 	check_value(ENTITY_SENSOR, "nct6779/temp10", "temperature", 41000);
 	check_value(ENTITY_SENSOR, "nct6779/fan2", "fan", 1098);
 	check_value(ENTITY_SENSOR, "nct6779/in0", "voltage", 792);
@@ -114,27 +111,9 @@ static void sensors_that_are_faulty_or_gone(void **state)
 	assert_int_equal(take(), -ERANGE);
 }
 
-/* ---- thermal ------------------------------------------------------------------------------------
- */
+/* ---- thermal --------------------------------------------------------------------------------- */
 
 #define TH "sys/class/thermal"
-
-/* Which zone is which is known once the source is open: colmet's file of names is written then. */
-static void zones_are_told_at_once(void **state)
-{
-	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
-
-	(void)state;
-	put(TH "/thermal_zone0/type", "acpitz\n");
-	put(TH "/thermal_zone0/temp", "oops\n");
-	put(TH "/thermal_zone4/type", "x86_pkg_temp\n");
-	put(TH "/thermal_zone4/temp", "51000\n");
-	assert_int_equal(start("thermal", NULL), 0);
-	assert_true(colmet_mapping("thermal", &R.set, 0, &name, &text));
-	assert_string_equal(text.buf, "counter_1, acpitz_0\ncounter_2, no counter\n"
-				      "counter_3, no counter\ncounter_4, no counter\n"
-				      "counter_5, x86_pkg_temp_4\ncounter_6, no counter\n");
-}
 
 static void zones_and_cooling(void **state)
 {
@@ -175,7 +154,6 @@ int main(void)
 		with_source(sensors_of_every_kind),
 		with_source(names_that_repeat_are_told_apart),
 		with_source(sensors_that_are_faulty_or_gone),
-		with_source(zones_are_told_at_once),
 		with_source(zones_and_cooling),
 	};
 

@@ -4,7 +4,7 @@
  * the same number; files that may not be read, texts that are none. Real processes are in
  * test_cgroup_jobs_live.c.
  */
-#include "jobs.h"
+#include "cgroup_jobs.h"
 #include "source.h"
 
 #define J "oar/alice_1"

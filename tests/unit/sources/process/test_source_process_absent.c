@@ -102,9 +102,10 @@ static void reasons_by_file(void **state)
 	} cases[] = {
 		{"io", "rchar", false, "the kernel has no /proc/PID/io"},
 		{"io", "cancelled_write_bytes", true,
-		 "not permitted: /proc/PID/io of another user"},
+		 "not permitted: /proc/PID/io of a process of another user"},
 		{"schedstat", "time_waiting", false, "the kernel has no /proc/PID/schedstat"},
-		{"schedstat", "timeslices", true, "not permitted: /proc/PID/schedstat of another"},
+		{"schedstat", "timeslices", true,
+		 "not permitted: /proc/PID/schedstat of a process of another"},
 	};
 	struct bench *b = *state;
 	bool root = geteuid() == 0;

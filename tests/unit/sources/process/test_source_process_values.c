@@ -6,8 +6,7 @@
 
 #include "sources/process/process.h"
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void every_value_of_a_process(void **state)
 {
@@ -235,8 +234,7 @@ static void many_threads_take_turns(void **state)
 			fail_msg("read %d of 12 times", with[i]);
 }
 
-/* ---- those that end ----------------------------------------------------------------------------
- */
+/* ---- those that end -------------------------------------------------------------------------- */
 
 static void one_that_ends_between_readings(void **state)
 {

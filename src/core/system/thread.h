@@ -1,0 +1,9 @@
+/* Threads that leave signals to the thread that waits for them. */
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+
+/* Starts a thread with all signals blocked. stack: its size in bytes, 0 for the default. 0 or a
+ * negative errno. */
+int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *user), void *user);

@@ -1,0 +1,429 @@
+/*
+ * The figures of a job that findings look at (analysis/findings.h). Most are the sum of a metric
+ * over the records or, without records, the increase of a sampled counter: that is a table.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "report/report_internal.h"
+
+static double first_known(double a, double b)
+{
+	return isnan(a) ? b : a;
+}
+
+static double larger(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+static double known(int64_t v, double factor)
+{
+	return v == UNKNOWN ? NAN : (double)v * factor;
+}
+
+static double sum_of(const struct report *r, const char *name)
+{
+	const struct job_sum *s = jobshow_sum(&r->show, name);
+
+	return s && s->sum >= 0 ? (double)s->sum : NAN;
+}
+
+/* ---- figures with one source or several ------------------------------------------------------ */
+
+enum origin {
+	RECORDS,      /* the sum over all processes */
+	SAMPLES,      /* the increase of a counter of the job, else of its processes */
+	WORST,        /* the largest increase on a host */
+	WORST_OF_JOB, /* the largest value of the job on a host */
+	WORST_VALUE,  /* the largest value on a host */
+};
+
+/* The first row with a value counts. */
+static const struct figure_row {
+	size_t figure; /* of struct finding_figures */
+	enum origin origin;
+	const char *metric;
+	double factor;
+} figure_rows[] = {
+#define FIGURE(name) offsetof(struct finding_figures, name)
+	{FIGURE(cpu_system), RECORDS, "systemtime", 1e-6},
+	{FIGURE(cpu_system), SAMPLES, "process.systemtime", 1e-6},
+	{FIGURE(cpu_wait), RECORDS, "time_waiting", 1e-9},
+	{FIGURE(cpu_wait), SAMPLES, "process.time_waiting", 1e-9},
+	{FIGURE(cpu_wait), SAMPLES, "job_tasks.cpu_delay_total", 1e-9},
+	{FIGURE(cpu_wait), SAMPLES, "taskstats_default.cpu_delay_total", 1e-9}, /* compat/colmet */
+	{FIGURE(throttled), WORST, "jobs.cpu_throttled_time", 1e-6},
+	{FIGURE(throttled), WORST, "cgroup.cpu_throttled_time", 1e-6},
+	{FIGURE(cpu_pressure), WORST, "jobs.cpu_pressure_some", 1e-6},
+	{FIGURE(cpu_pressure), WORST, "cgroup.cpu_pressure_some", 1e-6},
+	{FIGURE(memory_pressure), WORST, "jobs.memory_pressure_some", 1e-6},
+	{FIGURE(memory_pressure), WORST, "cgroup.memory_pressure_some", 1e-6},
+	{FIGURE(io_pressure), WORST, "jobs.io_pressure_some", 1e-6},
+	{FIGURE(io_pressure), WORST, "cgroup.io_pressure_some", 1e-6},
+	{FIGURE(memory_used), WORST_VALUE, "jobs.memory_anon", 1},
+	{FIGURE(memory_used), WORST_VALUE, "cgroup.memory_anon", 1},
+	{FIGURE(swap_used), WORST_VALUE, "jobs.swap_current", 1},
+	{FIGURE(swap_used), WORST_OF_JOB, "process_memory.swap", 1},
+	{FIGURE(major_faults), RECORDS, "majflt", 1},
+	{FIGURE(major_faults), SAMPLES, "process.majflt", 1},
+	{FIGURE(oom_kills), WORST, "jobs.oom_kills", 1},
+	{FIGURE(oom_kills), WORST, "cgroup.oom_kills", 1},
+	{FIGURE(io_wait), RECORDS, "delayacct_blkio_time", 1e-6},
+	{FIGURE(io_wait), SAMPLES, "process.delayacct_blkio_time", 1e-6},
+	{FIGURE(io_wait), SAMPLES, "job_tasks.blkio_delay_total", 1e-9},
+	{FIGURE(io_wait), SAMPLES, "taskstats_default.blkio_delay_total", 1e-9}, /* compat/colmet */
+	{FIGURE(stored_read), RECORDS, "read_bytes", 1},
+	{FIGURE(stored_read), SAMPLES, "process.read_bytes", 1},
+#undef FIGURE
+};
+
+static double value_of(const struct report_loading *l, const struct figure_row *row)
+{
+	switch (row->origin) {
+	case RECORDS:
+		return sum_of(l->r, row->metric);
+	case SAMPLES:
+		return report_job_increase(l, row->metric);
+	case WORST:
+		return report_series_fold(l, row->metric, NULL, LARGEST_INCREASE);
+	case WORST_OF_JOB:
+		return report_series_fold(l, row->metric, "job", LARGEST_VALUE);
+	default:
+		return report_series_fold(l, row->metric, NULL, LARGEST_VALUE);
+	}
+}
+
+static void take_rows(const struct report_loading *l, struct finding_figures *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(figure_rows); i++) {
+		double *to = (double *)((char *)f + figure_rows[i].figure);
+
+		if (isnan(*to))
+			*to = value_of(l, &figure_rows[i]) * figure_rows[i].factor;
+	}
+	/* pressure is a share of the duration */
+	double duration = f->duration > 0 ? f->duration : NAN;
+	f->cpu_pressure /= duration;
+	f->memory_pressure /= duration;
+	f->io_pressure /= duration;
+}
+
+/* ---- CPU ------------------------------------------------------------------------------------ */
+
+/* The most CPUs at one time; unknown where samples missed much of the CPU time. */
+static double sampled_peak(const struct report *r, double cpu, double duration)
+{
+	const struct report_series *c = report_series_of(r, "process.cpu_percent");
+
+	return c && c->mean * duration >= 0.8 * cpu ? c->maximum : NAN;
+}
+
+/* Threads at one time; unknown where processes are missing. */
+static double peak_threads(const struct report_loading *l)
+{
+	const struct report *r = l->r;
+	double sampled = report_series_fold(l, "process.threads", "job", LARGEST_VALUE);
+	double recorded = NAN, missing = finding_limits[LIMIT_ACCOUNTING].value;
+
+	if (r->has_records &&
+	    (r->cpu_residue == UNKNOWN || (double)r->cpu_residue <= missing * (double)r->cpu_total))
+		recorded = known(r->show.list.rows[0].peak_threads, 1);
+	return isnan(recorded) || sampled > recorded ? sampled : recorded;
+}
+
+static void take_cpu(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+
+	f->cores = known(r->cores, 1);
+	f->granted = l->granted;
+	f->tasks = l->tasks > 0 ? (double)l->tasks : NAN;
+	f->cpu = known(report_cpu(r), 1e-6);
+	f->cpu_peak = sampled_peak(r, f->cpu, f->duration);
+	f->sampled = report_series_of(r, "process.cpu_percent") != NULL;
+	f->threads_peak = peak_threads(l);
+	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {
+		f->accounting_total = known(r->cpu_total, 1e-6);
+		f->accounting_itemised = known(r->cpu_itemised, 1e-6);
+	}
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* A process that starts adds its peak, one that ends takes it away. */
+struct change {
+	uint32_t host;
+	int64_t at, kib;
+};
+
+/* At the same time ends come first. */
+static int by_host_and_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->kib < y->kib ? -1 : x->kib > y->kib;
+}
+
+/* The largest sum of the peaks of processes that a host had at one time: an upper bound. */
+static double peaks_together(const struct report_loading *l)
+{
+	_cleanup_free_ struct change *all = xcalloc(2 * l->started + 1, sizeof(*all));
+	int64_t now = 0, most = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->started; i++) {
+		const struct report_proc *p = &l->procs[l->by_start[i]];
+
+		/* unknown, or more than any machine has */
+		if (p->rssmax == UNKNOWN || p->rssmax < 0 || p->rssmax >= (int64_t)1 << 42)
+			return NAN;
+		all[n++] = (struct change){p->host, p->start, p->rssmax};
+		all[n++] = (struct change){p->host, p->start + p->duration, -p->rssmax};
+	}
+	qsort(all, n, sizeof(*all), by_host_and_time);
+	for (size_t i = 0; i < n; i++) {
+		now += all[i].kib;
+		most = now > most ? now : most;
+	}
+	return n && l->started == l->count ? (double)most * 1024 : NAN;
+}
+
+static void take_memory(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+	const struct job_sum *peak = jobshow_sum(&r->show, "rssmax");
+	double resident = report_series_fold(l, "process.rss", "job", LARGEST_VALUE);
+	double pss = report_series_fold(l, "process_memory.pss", "job", LARGEST_VALUE);
+
+	/* a sample can miss the peak, the kernel's figure of each process cannot */
+	f->memory_used = larger(f->memory_used, pss);
+	f->memory_used =
+		larger(f->memory_used, peak && peak->max >= 0 ? (double)peak->max * 1024 : NAN);
+	/* these count shared pages in each process */
+	f->memory_most = larger(larger(f->memory_used, resident), peaks_together(l));
+	/* which for a single process is exact */
+	if (report_series_fold(l, "process.processes", "job", LARGEST_VALUE) <= 1)
+		f->memory_used = first_known(f->memory_used, resident);
+	f->memory_limit = known(r->memory_limit, 1);
+	/* the cgroup of a run may contain other jobs: at most the processes that SIGKILL ended */
+	if (!(f->oom_kills > 0) && l->oom_kills != UNKNOWN && r->has_records)
+		f->oom_kills =
+			(double)(l->oom_kills < l->tally.killed ? l->oom_kills : l->tally.killed);
+}
+
+/* ---- storage, network, GPUs ------------------------------------------------------------------ */
+
+/* jobshow_stored() for samples. */
+static double sampled_stored(const struct report_loading *l)
+{
+	double all = report_job_increase(l, "process.write_bytes"),
+	       gone = report_job_increase(l, "process.cancelled_write_bytes");
+
+	return all > gone ? all - gone : gone >= all ? 0 : all;
+}
+
+/* The sum over records; where some lack it, samples may have seen more. */
+static double recorded_or_more(const struct report_loading *l, const char *name,
+			       const char *sampled)
+{
+	double sum = sum_of(l->r, name), seen = report_job_increase(l, sampled);
+
+	return isnan(sum) || (l->r->show.io_unknown && seen > sum) ? seen : sum;
+}
+
+static void take_io(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct jobshow *show = &l->r->show;
+
+	f->stored_written = first_known(known(jobshow_stored(show), 1), sampled_stored(l));
+	f->reads = recorded_or_more(l, "syscr", "process.syscr");
+	f->writes = recorded_or_more(l, "syscw", "process.syscw");
+	f->read_bytes = first_known(known(jobshow_io(show, "rchar"), 1),
+				    report_job_increase(l, "process.rchar"));
+	f->write_bytes = first_known(known(jobshow_io(show, "wchar"), 1),
+				     report_job_increase(l, "process.wchar"));
+}
+
+/* The busiest interface in its busier direction, and the speed of the fastest adapter. */
+static void take_network(const struct report_loading *l, struct finding_figures *f)
+{
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		double seconds = (double)(s->last - s->first) / 1e6;
+
+		if (strcmp(s->entity_kind, "interface") != 0 || seconds <= 0 ||
+		    (strcmp(s->metric, "network.rx_bytes") != 0 &&
+		     strcmp(s->metric, "network.tx_bytes") != 0) ||
+		    !series_adds_up(s))
+			continue;
+		f->network_rate = larger(f->network_rate, s->increase / seconds);
+	}
+	f->network_speed = l->link_speed > 0 ? l->link_speed : NAN;
+}
+
+static void take_gpus(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report_series *all = NULL;
+	double sum = 0;
+
+	f->gpus = f->gpus_idle = 0;
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		/* one or two samples say nothing about the time between */
+		if (strcmp(s->entity_kind, "gpu") != 0 || s->count < 3 ||
+		    !str_suffix(s->metric, ".utilization_gpu"))
+			continue;
+		all = all ? all : report_series_of(l->r, s->metric);
+		f->gpus++;
+		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
+		sum += s->mean / 100;
+	}
+	/* the figure that the table shows, where there is one */
+	f->gpu_busy = all && isfinite(all->mean) ? all->mean / 100
+		      : f->gpus > 0              ? sum / f->gpus
+						 : NAN;
+}
+
+/* ---- processes, ranks, hosts ----------------------------------------------------------------- */
+
+/* The mean and the busiest of ranks or hosts; groups are still complete here. */
+static void take_uneven(const struct report_groups *g, double *count, double *mean, double *most,
+			const char **name)
+{
+	double sum = 0;
+
+	if (g->count < 2)
+		return;
+	*count = (double)g->count;
+	for (size_t i = 0; i < g->count; i++) {
+		double cpu = known(g->list[i].cpu, 1e-6);
+
+		if (isnan(cpu))
+			continue;
+		sum += cpu;
+		if (isnan(*most) || cpu > *most) {
+			*most = cpu;
+			*name = g->list[i].name;
+		}
+	}
+	*mean = sum / *count;
+}
+
+static void take_executables(const struct report *r, struct finding_figures *f)
+{
+	double top = -1, all = 0;
+	int64_t most = 0;
+
+	for (size_t i = 0; i < r->executables.count; i++) {
+		const struct report_group *g = &r->executables.list[i];
+		double cpu = g->cpu == UNKNOWN ? 0 : (double)g->cpu;
+
+		all += cpu;
+		if (cpu > top) {
+			top = cpu;
+			f->top_name = g->name;
+		}
+		if (g->images > most && g->duration != UNKNOWN &&
+		    g->duration / g->images < REPORT_BRIEF_US) {
+			most = g->images;
+			f->brief_name = g->name;
+		}
+	}
+	f->top_share = all > 0 ? top / all : NAN;
+}
+
+static void take_processes(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+
+	if (!r->has_records)
+		return;
+	f->processes = (double)r->show.list.rows[0].processes;
+	f->failed = (double)l->tally.failed;
+	f->signalled = (double)l->tally.signalled;
+	f->killed = (double)l->tally.killed;
+	f->brief = (double)l->tally.brief;
+	f->brief_cpu = (double)l->tally.brief_cpu * 1e-6;
+	take_executables(r, f);
+	for (size_t i = l->started; i-- > 0 && !f->failed_name;) {
+		const struct report_proc *p = &l->procs[l->by_start[i]];
+
+		if (p->failed && p->exitcode == f->exitcode)
+			f->failed_name = r->names[p->name];
+	}
+}
+
+/* A day of a node, as collectors store it: "node:HOST:DATE". host: room for its name. */
+static void take_node(const struct report *r, struct strbuf *host, struct finding_figures *f)
+{
+	const char *id = f->job, *date = id ? strrchr(id, ':') : NULL;
+	const struct report_series *c = report_series_of(r, "system.cpu_percent");
+
+	if (r->has_records || !id || !str_prefix(id, "node:") || date < id + strlen("node:"))
+		return;
+	strbuf_add(host, id + strlen("node:"), (size_t)(date - id) - strlen("node:"));
+	f->node = host->buf;
+	f->cpu = NAN;
+	if (c) {
+		f->node_busy = c->mean / 100;
+		f->node_peak = c->maximum / 100;
+	}
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+/* Names come from outside: findings get a printable copy, not longer than a name can be. */
+static void print_name(const char **name, struct strbuf *copy)
+{
+	if (!*name)
+		return;
+	text_add_printable(copy, *name, strnlen(*name, 60));
+	*name = copy->buf;
+}
+
+void report_find(struct report_loading *l)
+{
+	struct report *r = l->r;
+	const struct job_row *row = &r->show.list.rows[0];
+	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT;
+	struct finding_figures f;
+
+	finding_figures_init(&f);
+	f.duration = known(row->duration, 1e-6);
+	f.exitcode = known(row->exitcode, 1);
+	f.job = joblist_text(&r->show.list, row->jobid);
+	f.running = r->running;
+	take_rows(l, &f);
+	take_cpu(l, &f);
+	take_memory(l, &f);
+	take_io(l, &f);
+	take_network(l, &f);
+	take_processes(l, &f);
+	take_gpus(l, &f);
+	take_node(r, &host, &f);
+	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
+	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
+	report_add_signals(&signals, l->tally.signals);
+	f.signals = signals.buf;
+	if (r->unseen) {
+		f.unseen = (double)r->unseen;
+		f.cpu = f.memory_most = NAN;
+	}
+	const char **names[] = {&f.job,       &f.brief_name, &f.failed_name, &f.top_name,
+				&f.rank_name, &f.host_name,  &f.node};
+	struct strbuf copies[ARRAY_SIZE(names)];
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		copies[i] = (struct strbuf)STRBUF_INIT;
+		print_name(names[i], &copies[i]);
+	}
+	findings_find(&r->findings, &f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		strbuf_release(&copies[i]);
+}
