@@ -27,6 +27,8 @@ struct world {
 	struct job *job;
 };
 
+static struct exits *forking; /* those of the test that runs */
+
 static inline int setup_with(void **state, const char *controller, size_t buffer, bool bpf)
 {
 	struct world *w = xcalloc(1, sizeof(*w));
@@ -40,6 +42,7 @@ static inline int setup_with(void **state, const char *controller, size_t buffer
 	w->group = group_make(controller, 1);
 	if (exits_open(&w->exits, &o, &w->why) < 0)
 		w->exits = NULL;
+	forking = w->exits;
 	if (w->exits && w->group) {
 		exits_lock(w->exits);
 		(void)cgroup_jobs_update(w->jobs);
@@ -78,6 +81,7 @@ static inline int teardown(void **state)
 		if (kill(children[child_count - 1], SIGKILL) == 0)
 			waitpid(children[child_count - 1], NULL, 0);
 
+	forking = NULL;
 	exits_close(w->exits);
 	cgroup_jobs_close(w->jobs);
 	group_remove(w->group);
@@ -106,10 +110,18 @@ static inline struct exit_sums sums_of(struct world *w)
 	return s;
 }
 
-/* A child that enters the group, if there is one, and then does its work. */
+/*
+ * A child that enters the group, if there is one, and then does its work. The thread of exits must
+ * not be in the allocator at that moment: the child would wait for a lock of the sanitizer's
+ * allocator, which nobody releases there.
+ */
 static inline int start(const char *group, void (*work)(void *), void *arg)
 {
+	if (forking)
+		exits_lock(forking);
 	int pid = fork();
+	if (pid != 0 && forking)
+		exits_unlock(forking);
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
