@@ -98,7 +98,7 @@ static double value_of(const struct report_loading *l, const struct figure_row *
 static void take_rows(const struct report_loading *l, struct finding_figures *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(figure_rows); i++) {
-		double *to = (double *)((char *)f + figure_rows[i].figure);
+		double *to = (void *)((char *)f + figure_rows[i].figure);
 
 		if (isnan(*to))
 			*to = value_of(l, &figure_rows[i]) * figure_rows[i].factor;
