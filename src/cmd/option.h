@@ -77,6 +77,10 @@ bool option_quiet(struct context *ctx, const char *value, struct strbuf *why);
 #define ROW_QUIET ROW(OPT_CALL, 'q', "quiet", NULL, "print errors only", .call = option_quiet)
 #define ROW_JSON(type) ROW(OPT_FLAG, 0, "json", NULL, "print JSON", AT(type, json))
 #define ROW_CSV(type) ROW(OPT_FLAG, 0, "csv", NULL, "print CSV", AT(type, csv))
+/* A filter of jobs, see context/job_selection.h. */
+#define ROW_WHERE(type)                       \
+	ROW(OPT_TEXT, 'w', "where", "FILTER", \
+	    "jobs that match this filter; plimsoll-query(1) explains filters", AT(type, where))
 /* Both, of a member `form` that is an enum proc_form. */
 #define ROWS_FORM(type)                                                                  \
 	ROW(OPT_FIXED, 0, "csv", NULL, "print CSV", AT(type, form), .number = PROC_CSV), \
