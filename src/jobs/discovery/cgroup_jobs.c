@@ -32,7 +32,7 @@ static void unshow(struct cgroup_jobs *j, struct entry *e)
 	j->shown_count = keep;
 	e->hidden = true;
 	e->job.state = JOB_ENDED;
-	e->looked_ns = j->now_ns;
+	e->looked_ns = e->ended_ns = j->now_ns;
 }
 
 static void run(struct cgroup_jobs *j, struct entry *e, uint64_t since)
@@ -84,6 +84,11 @@ static void check_running(struct cgroup_jobs *j, struct entry *e)
 
 static void check(struct cgroup_jobs *j, struct entry *e)
 {
+	if (e->hidden && !e->group_count) {
+		if (j->now_ns - e->ended_ns > CGROUP_JOBS_LATE_NS)
+			entry_free(j, e);
+		return;
+	}
 	if (e->hidden) {
 		if (!is_due(j, e, LOOK_OLD_NS) || !members_any(j, e))
 			return;
@@ -213,8 +218,6 @@ void cgroup_jobs_forget(struct cgroup_jobs *j)
 		unshow(j, e);
 		entry_close_lost(e);
 		entry_refresh(j, e);
-		if (!e->group_count)
-			entry_free(j, e);
 	}
 	/* a new job under the same name had to wait for this */
 	for (size_t i = 0; forgotten && i < j->dir_count; i++)

@@ -196,7 +196,21 @@ void entry_end(struct cgroup_jobs *j, struct entry *e)
 {
 	members_unwatch(e);
 	e->job.state = JOB_ENDED;
+	e->ended_ns = j->now_ns;
 	j->changes++;
+}
+
+static uint64_t hierarchy_bit(size_t hierarchy)
+{
+	return hierarchy < 64 ? 1ull << hierarchy : 0;
+}
+
+/* A job that has ended got a directory: did its manager restart it? Not if the directory is in a
+ * hierarchy that was found late, and has no process. */
+static bool is_restarted(struct cgroup_jobs *j, struct entry *e, size_t hierarchy)
+{
+	return e->seen & hierarchy_bit(hierarchy) ||
+	       j->now_ns - e->ended_ns > CGROUP_JOBS_LATE_NS || members_any(j, e);
 }
 
 int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, const char *below,
@@ -228,10 +242,12 @@ int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, c
 	*g = (struct group){.entry = e, .hierarchy = t->hierarchy, .fd = fd, .inode = st.st_ino};
 	GROW(e->groups, e->group_count, e->group_cap);
 	e->groups[e->group_count++] = g;
-	/* its manager restarted it */
-	if (e->hidden)
-		entry_show(j, e);
 	entry_refresh(j, e);
+	if (e->hidden && is_restarted(j, e, t->hierarchy)) {
+		e->seen = 0;
+		entry_show(j, e);
+	}
+	e->seen |= hierarchy_bit(t->hierarchy);
 	*ret = g;
 	return 0;
 }
@@ -249,11 +265,8 @@ void entries_lose(struct cgroup_jobs *j, struct group *g)
 	e->lost = xreallocarray(e->lost, e->lost_count + 1, sizeof(*e->lost));
 	e->lost[e->lost_count++] = g->fd;
 	free(g);
-	if (j->closing || e->job.state == JOB_ENDED) {
-		if (e->hidden && !e->group_count)
-			entry_free(j, e);
+	if (j->closing || e->job.state == JOB_ENDED)
 		return;
-	}
 	if (e->group_count && members_any(j, e)) {
 		entry_refresh(j, e);
 		entry_close_lost(e);

@@ -19,6 +19,9 @@
 #define CGROUP_JOBS_ENTRIES_MAX 16384
 #define CGROUP_JOBS_STEPS_MAX 4096 /* directories of one job */
 #define CGROUP_JOBS_STEPS_DEPTH 16
+/* For this long a directory of a hierarchy that is found late may belong to a job that has ended:
+ * roots that are missing are looked for once a second. */
+#define CGROUP_JOBS_LATE_NS 5000000000ull
 
 /* A hierarchy of control groups; jobs.mounts has the mount at the same place. */
 struct hierarchy {
@@ -77,10 +80,11 @@ struct entry {
 	size_t group_count, group_cap;
 	int *lost; /* descriptors of groups that are gone, for a last reading */
 	size_t lost_count;
-	int pidfd;   /* of one of its processes; -1: none */
-	bool hidden; /* its end was reported: not in the list */
-	bool live;   /* its groups are the kernel's own */
-	uint64_t looked_ns, found_ns;
+	int pidfd;     /* of one of its processes; -1: none */
+	bool hidden;   /* its end was reported: not in the list */
+	bool live;     /* its groups are the kernel's own */
+	uint64_t seen; /* hierarchies that it had a group in, one bit each */
+	uint64_t looked_ns, found_ns, ended_ns;
 	uint64_t empty_ns; /* since when it has no process; 0: it has one */
 	uint64_t asked_ns; /* when its owner was last looked up */
 	bool owned;        /* the owner is known for good */
@@ -122,7 +126,7 @@ struct cgroup_jobs {
 	struct dir **dirs;
 	size_t dir_count, dir_cap;
 
-	struct entry **entries; /* all with groups or in the list */
+	struct entry **entries; /* all with groups or in the list, and those that ended just now */
 	size_t entry_count, entry_cap;
 	struct hash_map index; /* entries by space and key */
 	struct entry **shown;  /* the list, sorted by number */

@@ -86,6 +86,41 @@ static void a_life(void **state)
 	assert_true(job_of(&L, "1")->number > number);
 }
 
+/* A short job ended before one of its directories was found: it is not a second job. */
+static void a_hierarchy_that_is_found_late(void **state)
+{
+	(void)state;
+
+	put_dir("sys/fs/cgroup/cpuacct");
+	put_dir("sys/fs/cgroup/cpuset");
+	list_open(&L);
+	group_put("cpuacct", "oar/alice_3", "7\n");
+	(void)cgroup_jobs_update(L.jobs);
+	uint64_t number = job_of(&L, "3")->number;
+	assert_int_equal(job_of(&L, "3")->state, JOB_RUNNING);
+	group_put("cpuacct", "oar/alice_3", "");
+	group_remove("cpuacct", "oar/alice_3");
+	(void)cgroup_jobs_update(L.jobs);
+	assert_int_equal(job_of(&L, "3")->state, JOB_ENDED);
+	cgroup_jobs_forget(L.jobs);
+	group_put("cpuset", "oar/alice_3", "");
+	(void)cgroup_jobs_update(L.jobs);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
+	/* it gets a process: that is a new job */
+	group_put("cpuset", "oar/alice_3", "8\n");
+	(void)cgroup_jobs_update(L.jobs);
+	assert_int_equal(job_of(&L, "3")->state, JOB_RUNNING);
+	assert_true(job_of(&L, "3")->number > number);
+	group_put("cpuset", "oar/alice_3", "");
+	group_remove("cpuset", "oar/alice_3");
+	(void)cgroup_jobs_update(L.jobs);
+	cgroup_jobs_forget(L.jobs);
+	/* a directory where the job had one before is a new job, too, before its first process */
+	group_put("cpuset", "oar/alice_3", "");
+	(void)cgroup_jobs_update(L.jobs);
+	assert_int_equal(job_of(&L, "3")->state, JOB_WAITING);
+}
+
 /* A group that is left behind and used again, before and after its end was told. */
 static void the_same_id_again(void **state)
 {
@@ -416,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(a_life),
+		test(a_hierarchy_that_is_found_late),
 		test(the_same_id_again),
 		test(empty_for_long_is_an_end),
 		test(faster_than_we_look),
