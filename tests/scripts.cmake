@@ -1,5 +1,5 @@
-# The bats files: name, file, tier, and the identities that each runs under. sanitized: also with sanitizers; thorough: with
-# sanitizers in `make check-interop` only.
+# The bats files: name, file, tier, and the identities that each runs under. sanitized: with sanitizers, and as root without;
+# thorough: with sanitizers, too, in `make check-interop`, which also runs without sanitizers what `make check` runs with them.
 #
 # A file runs twice only where it can fail differently:
 # - root and user: collection. Root has exit records, process events, cgroups, other users' processes and more counters, which
