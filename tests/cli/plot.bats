@@ -287,10 +287,9 @@ system.cpu_percent'
   [ ! -e a.svg ]
 }
 
-# bats test_tags=epmt
 @test "no curves at all, a time with no points, one sample" {
   use_store
-  make_job old
+  native_job old
   run -1 --separate-stderr plimsoll plot old -m rss -o a.svg
   [[ $stderr == *'the job was not sampled'* ]] || fail "$stderr"
   samples -c 1

@@ -121,10 +121,9 @@ P
   equal load "$(grep -cE '^ *CPU of the job +CPU of the job, by host$' all.txt)" 1
 }
 
-# bats test_tags=epmt
 @test "records without curves: executables, no plot; the figures are the store's" {
   use_store
-  make_job old
+  native_job old
   plimsoll submit old >/dev/null
   id=$(ask 'SELECT jobid FROM jobs')
   plimsoll report "$id" -f pdf >name
