@@ -27,9 +27,9 @@ static void an_old_index(void **state)
 
 	fake_start(&s, "fake_elastic.py", arguments);
 	const struct sink_options o = {.target = s.url,
-				 .state = *state,
-				 .prefix = "colmet_",
-				 .layout = &row_layout_colmet};
+				       .state = *state,
+				       .prefix = "colmet_",
+				       .layout = &row_layout_colmet};
 	void *feed = harness_start(&sink_elastic, &o, &position);
 	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
 	sink_elastic.close(feed);
