@@ -170,7 +170,6 @@ W
   fi
 }
 
-# bats test_tags=epmt
 @test "what cannot be written to standard output is an error of every command" {
   for words in metrics config 'keys new' version help sources sinks events 'completion bash' 'help run' 'metrics --json'; do
     # shellcheck disable=SC2086
@@ -178,7 +177,7 @@ W
     [[ $output == *"cannot write"* ]] || fail "$words: $output"
     equal "lines of $words" "$(grep -c 'cannot write' <<<"$output")" 1
   done
-  run -1 sh -c 'epmt help >/dev/full'
+  without epmt || run -1 sh -c 'epmt help >/dev/full'
   # an error that was before it stays what it is
   run -2 sh -c 'plimsoll metrics --no-such-option >/dev/full'
 }
@@ -384,11 +383,10 @@ C
 
 # ---- hostile archives and metadata ------------------------------------------------------------------------
 
-# bats test_tags=epmt
 @test "hostile archives are refused with a reason" {
   make_job
   mkdir evil && cp job/job.json evil/
-  (cd evil && ln -s /etc/passwd job_metadata && tar czf ../link.tgz ./job_metadata)
+  mkdir links && ln -s /etc/passwd links/job.json && tar czf link.tgz -C links ./job.json
   (cd evil && tar czf ../outside.tgz --transform 's,^\./,../../,' ./job.json && tar czPf ../absolute.tgz --transform 's,^\./,/tmp/,' ./job.json)
   for bad in link outside absolute; do
     run plimsoll dump "$bad.tgz"
@@ -396,7 +394,7 @@ C
     [[ $output == *refused* ]] || fail "$bad: $output"
   done
   mkfifo evil/pipe
-  (cd evil && rm job_metadata && tar czf ../fifo.tgz ./pipe ./job.json)
+  (cd evil && tar czf ../fifo.tgz ./pipe ./job.json)
   run plimsoll dump fifo.tgz
   equal fifo "$status" 1
   # a bomb: megabytes of zeros that pack to nothing

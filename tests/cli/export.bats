@@ -18,12 +18,11 @@ every() {
 
 # A stored job with every type, absent values and odd texts: odd_job ID [PROCESSES]
 odd_job() {
-  make_job "$1.d" --id "$1" --procs "${2:-40}" --threads 3 --odd
+  native_job "$1.d" --id "$1" --procs "${2:-40}" --threads 3 --odd
   plimsoll submit "$1.d" >/dev/null
   check odd "$STORE" "$1"
 }
 
-# bats test_tags=epmt
 @test "processes in every format: each value as the store has it" {
   use_store
   odd_job 77
@@ -44,7 +43,6 @@ odd_job() {
   equal orc "$(head -c 3 out.orc)" ORC
 }
 
-# bats test_tags=epmt
 @test "the same by readers of other makers" {
   need_readers
   use_store
@@ -56,7 +54,6 @@ odd_job() {
   same duckdb out.parquet wasm out.parquet arrow out.feather
 }
 
-# bats test_tags=epmt
 @test "threads, samples and jobs: each value as the store has it" {
   use_store
   odd_job 77 12
@@ -84,11 +81,10 @@ odd_job() {
   [ ! -e x.csv ]
 }
 
-# bats test_tags=epmt
 @test "several jobs: one table with jobid, or one for each job; what is there already is replaced" {
   use_store
   odd_job 77 12
-  make_job two --id 78 --procs 5
+  native_job two --id 78 --procs 5
   plimsoll submit two >/dev/null
   for f in csv jsonl sqlite pkl h5; do
     plimsoll export 77 78 -q -o "both.$f"
@@ -127,7 +123,6 @@ odd_job() {
   equal values "$(check rows list table.h5,table.jsonl,table.pkl)" "$(every table.h5,table.jsonl,table.pkl 700 20)"
 }
 
-# bats test_tags=epmt
 @test "CSV on stdout: formulas are harmless, absent is empty, an empty text is not" {
   use_store
   odd_job 77 40
@@ -160,10 +155,9 @@ odd_job() {
 print(pandas.read_pickle('empty.pkl').shape, pandas.read_hdf('empty.h5', 'processes_78').shape)")" "(0, 64) (0, 64)"
 }
 
-# bats test_tags=epmt
 @test "whatever goes wrong, the old file stays and nothing is left" {
   use_store
-  make_job big --id 77 --procs 5000 --form collated
+  native_job big --id 77 --procs 5000
   plimsoll submit big >/dev/null
   for f in csv json pkl sqlite h5 parquet feather orc; do
     plimsoll export 77 -q -o "old.$f" --what jobs
@@ -209,10 +203,9 @@ print(pandas.read_pickle('empty.pkl').shape, pandas.read_hdf('empty.h5', 'proces
   equal mode "$(stat -c %a old.csv)" 640
 }
 
-# bats test_tags=epmt
 @test "a signal or a kill in the middle: the old file stays" {
   use_store
-  make_job big --id 99 --procs 20000 --form collated
+  native_job big --id 99 --procs 20000
   plimsoll submit big >/dev/null
   echo old >x.json
   for signal in TERM KILL; do
@@ -239,7 +232,6 @@ print(pandas.read_pickle('empty.pkl').shape, pandas.read_hdf('empty.h5', 'proces
   done
 }
 
-# bats test_tags=epmt
 @test "what is wrong with the command line is said" {
   use_store
   odd_job 77 12
@@ -261,12 +253,11 @@ print(pandas.read_pickle('empty.pkl').shape, pandas.read_hdf('empty.h5', 'proces
 }
 
 # more than one batch and one range of the store; with PL_LONG a million processes, in every format
-# bats test_tags=epmt
 @test "many processes" {
   use_store
   count=10000 formats="pkl"
   [ -z "${PL_LONG:-}" ] || count=1000000 formats="csv jsonl sqlite pkl h5"
-  make_job big --id 5 --procs $count --form collated
+  native_job big --id 5 --procs $count
   plimsoll submit big >/dev/null
   for f in $formats; do
     plimsoll export 5 -q -o "m.$f"

@@ -30,7 +30,7 @@ stored() {
 @test "a captured message: all columns, values and attributes, for h5py and PyTables" {
   [ -e "$MESSAGE" ] || skip "no sample data beside the project"
   for level in 0 6; do
-    play "m$level.hdf5" state$level $level "$MESSAGE"
+    "$PROGRAMS/play_colmet" "m$level.hdf5" state$level $level "$MESSAGE"
     check columns m$level.hdf5 "$MESSAGE"
   done
 }
@@ -40,7 +40,7 @@ stored() {
   [ -e "$CAPTURED" ] || skip "no sample data beside the project"
   cp "$CAPTURED" x.hdf5
   chmod u+w x.hdf5
-  play x.hdf5 state 1 "$MESSAGE"
+  "$PROGRAMS/play_colmet" x.hdf5 state 1 "$MESSAGE"
   /usr/bin/python3 - "$CAPTURED" <<'P'
 import sys, h5py, tables
 before, after = h5py.File(sys.argv[1], "r"), h5py.File("x.hdf5", "r")
@@ -61,7 +61,6 @@ P
   equal 'damage in what was read' "$(plimsoll sql --db store.db --csv "SELECT count(*) FROM job_warnings WHERE text LIKE '%damaged%'" | tail -n1)" 0
 }
 
-# bats test_tags=colmet
 @test "our own sources: every value once, compressed and not" {
   play a.hdf5 a 0 7
   check plan a.hdf5 7
@@ -70,7 +69,6 @@ P
   check plan b.hdf5 7
 }
 
-# bats test_tags=colmet
 @test "killed at any moment: whole for readers at once, complete in the end" {
   mkdir k
   kills=4
@@ -96,7 +94,6 @@ P
   equal jobs "$(plimsoll list --db store.db | sed 1d | wc -l)" 2
 }
 
-# bats test_tags=colmet
 @test "submit: our file has the sources, units and entities that were sent" {
   play live.hdf5 state 1 6
   run -0 --separate-stderr plimsoll submit --db store.db live.hdf5
@@ -111,7 +108,6 @@ P
     sed -n 1p)" process,306.77,44050432,bytes
 }
 
-# bats test_tags=colmet
 @test "submit: what is no file of colmet's gives one line" {
   run -0 --separate-stderr play empty.hdf5 state 0 0
   run -1 --separate-stderr plimsoll submit --db store.db empty.hdf5
@@ -148,7 +144,6 @@ print(out + err, end="")
 P
 }
 
-# bats test_tags=colmet
 @test "submit: a reader that dies gives one line, and no job in part" {
   play live.hdf5 state 1 60
   local signal pause depth kills=(0 0 0)
@@ -210,7 +205,6 @@ P
   [[ $stderr == *"it claims 1125899906842624 rows, more than fit into the file"* ]] || fail "$stderr"
 }
 
-# bats test_tags=colmet
 @test "a full disk: nothing is lost, it goes on when there is room" {
   [ "$(id -u)" = 0 ] || skip "mounting needs root"
   mkdir disk

@@ -27,6 +27,12 @@ teardown() {
   clear_work
 }
 
+# without TOOL: whether src/compat/TOOL is left out here (tests/interop/without_compat). Tests that need it as a whole have its
+# tag instead.
+without() {
+  [ "${PL_WITHOUT:-}" = "$1" ]
+}
+
 fail() {
   echo "$*" >&2
   return 1

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=epmt
 # `notebook`: what it writes, what Jupyter gets, and what is said where something is missing.
 
 bats_require_minimum_version 1.5.0
@@ -7,7 +6,7 @@ load store
 
 setup_file() {
   export PLIMSOLL_DB=$BATS_FILE_TMPDIR/store.db PYTHONPATH=/else/where PYTHONDONTWRITEBYTECODE=1
-  make_job "$BATS_FILE_TMPDIR/685000" --id 685000 --procs 3
+  native_job "$BATS_FILE_TMPDIR/685000" --id 685000 --procs 3
   plimsoll submit "$BATS_FILE_TMPDIR/685000"
 }
 
@@ -42,15 +41,18 @@ alone() {
   plimsoll notebook -- last
   equal arguments "$(tail -n +5 called)" "$(printf '%s\n' plimsoll.ipynb last)"
   grep -qF 'plimsoll.job(\"last\")' plimsoll.ipynb
-  # epmt's: every word is Jupyter's
-  rm called plimsoll.ipynb
-  EPMT_DB_PROVIDER='' epmt notebook -- --ip 0.0.0.0 --NotebookApp.token='thisisatoken'
-  equal arguments "$(tail -n +5 called)" "$(printf '%s\n' plimsoll.ipynb --ip 0.0.0.0 --NotebookApp.token=thisisatoken)"
   # where there is only the newer one
   rm called
   mv bin/jupyter-notebook bin/jupyter-lab
   PATH=$WORK/bin:$PL_BUILD/bin plimsoll notebook
   equal program "$(head -1 called)" "$WORK/bin/jupyter-lab"
+}
+
+# bats test_tags=epmt
+@test "epmt notebook: every word is Jupyter's" {
+  stand_in jupyter-notebook
+  EPMT_DB_PROVIDER='' epmt notebook -- --ip 0.0.0.0 --NotebookApp.token='thisisatoken'
+  equal arguments "$(tail -n +5 called)" "$(printf '%s\n' plimsoll.ipynb --ip 0.0.0.0 --NotebookApp.token=thisisatoken)"
 }
 
 @test "a notebook that is there stays as it is" {
@@ -92,17 +94,27 @@ alone() {
   [ ! -e called ]
 }
 
-@test "a job id that tries things is a text in the notebook and a harmless file name" {
+# harmless FILE: a notebook of the job odd is valid, has this name, and executes nothing of the id
+harmless() {
   stand_in jupyter-notebook
-  local id='../x");import os;os.system("touch hit")#\"ü'
-  make_job odd --id "$id" --procs 3
   export PLIMSOLL_DB=$WORK/odd.db
   plimsoll submit odd
   mkdir out
   plimsoll notebook last --dir out
-  equal files "$(ls -A out)" 'plimsoll-.._x___import_os_os.system__touch_hit_______.ipynb'
+  equal files "$(ls -A out)" "$1"
   PYTHONPATH=$PL_BUILD/share/plimsoll/python /usr/bin/python3 "$PL_SOURCE/tests/cli/python_check.py" load out/plimsoll-*.ipynb
   [ ! -e hit ]
+}
+
+@test "a job id that tries things is a text in the notebook and a harmless file name" {
+  native_job odd --id 'x");open("hit","w")#\"' --procs 3
+  harmless 'plimsoll-x___open__hit___w_____.ipynb'
+}
+
+# bats test_tags=epmt
+@test "the same with an id that only EPMT may have" {
+  make_job odd --id '../x");import os;os.system("touch hit")#\"ü' --procs 3
+  harmless 'plimsoll-.._x___import_os_os.system__touch_hit_______.ipynb'
 }
 
 @test "--install says what it does, and does it by apt-get" {

@@ -17,8 +17,9 @@ samples() {
   echo '{"plimsoll_job": 1, "jobid": "42", "user": "jo", "start_us": 1700000000000000, "tags": {}, "annotations": {}}' >job/job.json
 }
 
+# results DIRECTORY [OPTION...]: a job of several hosts, see tests/fixtures/sampled_job.py
 results() {
-  python3 "$PL_SOURCE/tests/fixtures/perfmon_results.py" "$@"
+  python3 "$PL_SOURCE/tests/fixtures/sampled_job.py" "$PROGRAMS/make_samples" "$@"
 }
 
 # svg FILE CLASS: texts and elements below groups of a class, one a line. That it is XML, and inside its own
@@ -115,14 +116,13 @@ assert blue > 100, blue
 P
 }
 
-# bats test_tags=perfmon
 @test "per host, in sum, per process: which lines there are" {
   samples -n 3
   results pm -n 3
   equal default "$(plimsoll plot pm -m rss -o a.svg && svg a.svg line | paste -sd'|')" 'title: node001|polyline 60|title: node002|polyline 60|title: node003|polyline 60'
   equal legend "$(texts a.svg legend)" 'node001|node002|node003'
   plimsoll plot pm -m rss --total -o b.svg
-  equal total "$(texts b.svg head)" 'process.rss|job pm: mean 6 GiB, maximum 6 GiB'
+  equal total "$(texts b.svg head)" 'process.rss|job pm: mean 6 GiB, maximum 6 GiB|from a text'
   equal axis "$(texts b.svg y-axis)" '0|2 GiB|4 GiB|6 GiB'
   plimsoll plot job -m rss --per-process -o c.svg
   equal processes "$(texts c.svg legend)" 'late.1|p0.100|p1.101|p2.102'
@@ -134,7 +134,6 @@ P
   equal host "$(texts d.svg legend)" node002
 }
 
-# bats test_tags=perfmon
 @test "metrics of several units are charts below each other, with the same times" {
   results pm -n 1
   plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
@@ -144,7 +143,6 @@ P
   equal height "$(grep -o 'height="600"' a.svg | head -1)" 'height="600"'
 }
 
-# bats test_tags=perfmon
 @test "a logarithmic axis where values span more than three decades, or as asked" {
   results pm -n 1
   plimsoll plot pm -m network.tx_bytes -m network.rx_bytes -o a.svg
@@ -152,10 +150,10 @@ P
   equal linear "$(texts a.svg y-axis)" '0|200 KiB/s|400 KiB/s|600 KiB/s|800 KiB/s|1000 KiB/s'
   plimsoll plot pm -m network.tx_bytes -o b.svg --log
   equal log "$(texts b.svg y-axis)" '1 KiB/s|4 KiB/s|16 KiB/s|64 KiB/s|256 KiB/s|1 MiB/s'
-  texts b.svg head | grep -q ', logarithmic$'
+  texts b.svg head | grep -q ', logarithmic|from a text, per second$'
   results wide -n 4
   plimsoll plot wide -m network.tx_bytes -o c.svg
-  texts c.svg head | grep -q '^network.tx_bytes|job wide, logarithmic$'
+  texts c.svg head | grep -q '^network.tx_bytes|job wide, logarithmic|from a text, per second$'
   plimsoll plot wide -m network.tx_bytes -o d.svg --linear
   equal asked "$(texts d.svg y-axis | cut -d'|' -f1)" 0
 }
@@ -197,7 +195,6 @@ P
   equal none "$(texts b.svg y-axis | cut -d'|' -f1)" 1
 }
 
-# bats test_tags=perfmon
 @test "charts below each other have their times at the same places, and labels do not touch the head" {
   results pm -n 1
   plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
@@ -235,7 +232,6 @@ P
   equal both "$(texts d.svg head | cut -d'|' -f1)" 'process.rss, sampler.rss'
 }
 
-# bats test_tags=perfmon
 @test "64 hosts: the legend is cut and says so; 300: mean, extremes and the highest" {
   results many -n 64 -c 20 -m
   plimsoll plot many -m rss -o a.svg
@@ -287,10 +283,9 @@ system.cpu_percent'
   [ ! -e a.svg ]
 }
 
-# bats test_tags=epmt
 @test "no curves at all, a time with no points, one sample" {
   use_store
-  make_job old
+  native_job old
   run -1 --separate-stderr plimsoll plot old -m rss -o a.svg
   [[ $stderr == *'the job was not sampled'* ]] || fail "$stderr"
   samples -c 1
@@ -305,7 +300,6 @@ system.cpu_percent'
   pdftotext later.pdf - | grep -q '^no data$'
 }
 
-# bats test_tags=perfmon
 @test "names that are markup, controls and no UTF-8 are shown, not executed" {
   bad=$'<script>alert(1)</script>&"\x01\x1b[31m\xff\xe2\x80\xae'
   results pm -n 1 --names '<b onload=x>&amp;"\u0001' --user '<i>'

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=epmt
 # What the commands that read the store say: exact values from jobs made here, and the numbers that EPMT's
 # own tests expect of its sample jobs. Every filter is shown to leave something out and to keep something.
 # PL_ENGINE chooses the engine, as for store.bats.
@@ -9,44 +8,12 @@ load store
 
 DATA=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
 
-# job ID < JSON: a job directory as EPMT leaves it, submitted. Times are seconds after 2020-09-13 12:00 UTC;
-# lone surrogates in texts become single bytes.
+# job ID < JSON: submits a job with these processes, see --spec in tests/fixtures/job.py.
 job() {
-  /usr/bin/python3 -c '
-import datetime, json, os, pickle, sys
-names = """tags,hostname,exename,path,args,exitcode,exitsignal,pid,generation,ppid,pgid,sid,numtids,mpinumranks,tid,mpirank,start,end,
-usertime,systemtime,rssmax,minflt,majflt,inblock,outblock,vol_ctxsw,invol_ctxsw,cminflt,cmajflt,cutime,cstime,num_threads,starttime,
-processor,delayacct_blkio_time,guest_time,rchar,wchar,syscr,syscw,read_bytes,write_bytes,cancelled_write_bytes,time_oncpu,time_waiting,
-timeslices,rdtsc_duration,PERF_COUNT_SW_CPU_CLOCK""".replace("\n", "").split(",")
-base = 1599998400
-id, spec = sys.argv[1], json.load(sys.stdin)
-when = lambda s: datetime.datetime.fromtimestamp(base + s, datetime.timezone.utc)
-directory = "dir-%d" % len(os.listdir("."))
-os.mkdir(directory)
-meta = {"job_pl_id": id, "job_jobname": spec.get("name"), "job_pl_username": spec["user"], "job_tags": spec.get("tags", {}),
-        "job_pl_submit_ts": when(spec["start"]), "job_pl_start_ts": when(spec["start"]), "job_el_stop_ts": when(spec["end"]),
-        "job_el_exitcode": 0, "job_pl_env": {}, "job_el_env": {}, "annotations": spec.get("annotations", {})}
-pickle.dump(meta, open(directory + "/job_metadata", "wb"), protocol=3)
-escapes = {"\\": "\\\\", ",": "\\,", "\t": "\\t", "\n": "\\n"}
-def field(v):
-    return "".join(escapes.get(c, c) for c in str(v)).encode("utf-8", "surrogateescape")
-out = open(directory + "/host-collated-papiex-%d-0.csv" % os.getpid(), "wb")
-out.write(",".join(names).encode() + b"\n")
-for p in spec["procs"]:
-    row = dict.fromkeys(names, 0)
-    row.update(tags="", hostname="n1", path="/bin/" + p["exename"], args="", numtids=1 + len(p.get("threads", [])), mpinumranks="",
-               mpirank="", pgid=1, sid=1, num_threads=1, rdtsc_duration=1, PERF_COUNT_SW_CPU_CLOCK=7)
-    row.update({k: v for k, v in p.items() if k in names})
-    row["tid"] = row["pid"]
-    row["start"] = int((base + p["start"]) * 1000000)
-    row["end"] = int((base + p["end"]) * 1000000)
-    out.write(b",".join(field(row[n]) for n in names) + b"\n")
-    for t in p.get("threads", []):
-        row.update(t)
-        out.write(b",".join(b"" if i < 14 else field(row[n]) for i, n in enumerate(names)) + b"\n")
-out.close()
-print(directory)' "$1" >made
-  plimsoll submit -q "$(cat made)"
+  local directory
+  directory=dir-$(find . -maxdepth 1 | wc -l)
+  native_job "$directory" --id "$1" --spec
+  plimsoll submit -q "$directory"
 }
 
 # Three jobs that differ in everything that can be filtered.
@@ -66,7 +33,7 @@ three_jobs() {
  ]}
 J
   job beta-2 <<'J'
-{"name": "ocean_100%", "user": "bob", "start": 3600, "end": 5400, "tags": {"exp": "b", "run": "1"},
+{"name": "ocean_100%", "user": "bob", "start": 3600, "end": 5400, "exitcode": 3, "tags": {"exp": "b", "run": "1"},
  "procs": [{"pid": 7, "ppid": 1, "exename": "ocean", "start": 3600, "end": 5400, "usertime": 900000000, "exitcode": 3, "hostname": "n2"},
   {"pid": 8, "ppid": 7, "exename": "ocean", "start": 3601, "end": 5000, "usertime": 5, "hostname": "n3"}]}
 J
@@ -162,7 +129,7 @@ pids() {
   equal keys "$(jq -c '.[0] | keys_unsorted' list.json)" \
     '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","format","source","ingested"]'
   equal first "$(jq -c '.[0] | del(.source, .ingested)' list.json)" \
-    '{"jobid":"alpha-1","jobname":"weather","user":"alice","hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"processes":7,"images":7,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"papiex csv"}'
+    '{"jobid":"alpha-1","jobname":"weather","user":"alice","hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"processes":7,"images":7,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"plimsoll"}'
   equal hosts "$(jq -c '[.[].hosts]' list.json)" '[["n1","n9"],["n2","n3"],["n1"]]'
   equal codes "$(jq -c '[.[].exitcode]' list.json)" '[0,3,0]'
   equal zone "$(TZ=Asia/Kolkata plimsoll list --json alpha-1 | jq -r '.[0].start')" 2020-09-13T17:30:00.000000+05:30
@@ -170,7 +137,7 @@ pids() {
   equal reordered "$(plimsoll list --json --order -start | jq -Sc 'sort_by(.start)')" "$(jq -Sc . list.json)"
   equal csv "$(plimsoll list --csv --user bob | sed 's/,dir-.*//')" \
     'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,processes,images,num_procs,num_threads,tags,format,source,ingested
-beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,2,2,exp:b;run:1,papiex csv'
+beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,2,2,exp:b;run:1,plimsoll'
   equal table "$(plimsoll list)" \
     'JOBID    NAME        USER   START                  DURATION        CPU  PROCS  EXIT
 alpha-1  weather     alice  2020-09-13 12:00:00   600000000   42900000      7     0
@@ -399,7 +366,7 @@ print(json.dumps({"user": "x", "start": 0, "end": 30000, "procs": [
   /usr/bin/python3 - <<'P'
 text = open("tree.json").read()
 assert text.count("\"children\":[") == 20001
-assert text.rstrip().endswith("\"exename\":\"z\",\"start\":\"2020-09-13T20:03:20.000000+00:00\",\"duration\":1000000000,\"cpu_time\":0,\"inclusive_cpu_time\":0,\"rssmax\":0,\"exitcode\":0,\"children\":[]}\n]"), text[-300:]
+assert text.rstrip().endswith("\"exename\":\"z\",\"args\":\"\",\"start\":\"2020-09-13T20:03:20.000000+00:00\",\"duration\":1000000000,\"cpu_time\":0,\"inclusive_cpu_time\":0,\"rssmax\":0,\"exitcode\":0,\"children\":[]}\n]"), text[-300:]
 deepest = depth = 0
 for c in text:
     depth += (c in "[{") - (c in "]}")
@@ -448,7 +415,7 @@ P
 # bats test_tags=engine
 @test "names with quotes, tabs, newlines, SQL and bytes that are not UTF-8" {
   use_store
-  id="it's; DROP TABLE job --"
+  id="it's;DROP_TABLE_job--"
   job "$id" <<'J'
 {"name": "tab\there \"quoted\"", "user": "o'brien", "start": 0, "end": 10, "tags": {"a'b": "c;d,e\"f"},
  "procs": [
@@ -458,7 +425,7 @@ P
 J
   equal id "$(plimsoll list --ids)" "$id"
   equal "list by id" "$(plimsoll list --ids "$id")" "$id"
-  equal pattern "$(plimsoll list --ids --id "*'s; DROP*")" "$id"
+  equal pattern "$(plimsoll list --ids --id "*'s;DROP*")" "$id"
   equal user "$(plimsoll list --ids --user "o'brien")" "$id"
   equal host "$(plimsoll list --ids --host "h'1")" "$id"
   equal tag "$(plimsoll list --ids --tag "a'b:c;d,e\"f")" "$id"
@@ -571,6 +538,7 @@ alpha-1          7'
   equal exact "$(plimsoll records --jsonl job | jq -r .exename)" '=1+1'
 }
 
+# bats test_tags=epmt
 @test "EPMT's sample jobs give the numbers of EPMT's tests" {
   [ -d "$DATA/epmt/query" ] || skip "no sample data beside the project"
   use_store

@@ -10,6 +10,12 @@ setup() {
   cd "$WORK" || return 1
 }
 
+# sampled DIRECTORY [OPTION...]: a job of ours, see tests/fixtures/sampled_job.py
+sampled() {
+  python3 "$PL_SOURCE/tests/fixtures/sampled_job.py" "$PROGRAMS/make_samples" "$@"
+}
+
+# results DIRECTORY [OPTION...]: a job of perfmon's with much more of the same
 results() {
   python3 "$PL_SOURCE/tests/fixtures/perfmon_results.py" "$@"
 }
@@ -68,9 +74,8 @@ chart() {
   on_page report.pdf "$n" 'Nodes' 'node003' 'Energy' 'package-0'
 }
 
-# bats test_tags=perfmon
 @test "plots that were not measured are left out" {
-  results job -n 2 -m
+  sampled job -n 2 -m
   plimsoll report job -o report.pdf
   pdftotext -layout report.pdf all.txt
   equal plots "$(grep -oE 'sum of all hosts|per host|of all devices' all.txt | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '2 2'
@@ -121,10 +126,9 @@ P
   equal load "$(grep -cE '^ *CPU of the job +CPU of the job, by host$' all.txt)" 1
 }
 
-# bats test_tags=epmt
 @test "records without curves: executables, no plot; the figures are the store's" {
   use_store
-  make_job old
+  native_job old
   plimsoll submit old >/dev/null
   id=$(ask 'SELECT jobid FROM jobs')
   plimsoll report "$id" -f pdf >name
@@ -138,10 +142,9 @@ P
   grep -q 'Processes and threads at once' all.txt
 }
 
-# bats test_tags=perfmon
 @test "hostile texts are shown as they are, and make no lines of their own" {
   use_store
-  results job -n 1 -m --user $'</Title>#\t|x\n# Heading of mine' --names '#\t<script>'
+  sampled job -n 1 -m --user $'</Title>#\t|x\n# Heading of mine' --names '#\t<script>'
   plimsoll report job -o report.pdf
   pdftotext -layout report.pdf all.txt
   grep -qF 'User: </Title>#\x09|x\x0a# Heading of mine' all.txt
@@ -149,18 +152,17 @@ P
   run ! grep -qE '^ *Heading of mine' all.txt
 }
 
-# bats test_tags=perfmon
 @test "one sample, a node name of a megabyte, 300 nodes" {
-  results one -n 1 -c 1 -m
+  sampled one -n 1 -c 1 -m
   plimsoll report one -o one.pdf
   pdftotext -layout one.pdf all.txt
   # figures, and no chart of one point
   grep -qE '^ *CPU of the job +CPU +1 CPUs? +1 CPUs?$' all.txt
   run ! grep -q 'mean [0-9]' all.txt
-  results long -n 1 -c 3 -m --names "$(head -c 60000 /dev/zero | tr '\0' n)"
+  sampled long -n 1 -c 3 -m --names "$(head -c 60000 /dev/zero | tr '\0' n)"
   plimsoll report long -o long.pdf
   at_most size "$(stat -c %s long.pdf)" 200000
-  results crowd -n 300 -c 3 -m
+  sampled crowd -n 300 -c 3 -m
   plimsoll report crowd -o crowd.pdf
   pdftotext -layout crowd.pdf all.txt
   grep -q 'Nodes: 300' all.txt
@@ -170,9 +172,8 @@ P
   grep -q 'mean of 64, smallest to largest' all.txt
 }
 
-# bats test_tags=perfmon
 @test "a full disk and a closed directory: a line, and the old report stays" {
-  results job -n 1 -c 5
+  sampled job -n 1 -c 5
   mkdir small
   if [ "$(id -u)" = 0 ]; then
     mount -t tmpfs -o size=16k none small

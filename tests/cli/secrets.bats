@@ -304,8 +304,7 @@ arguments() {
   run -1 grep -a -c HIDE all
 }
 
-# bats test_tags=epmt
-@test "tags and annotations: those of tag, of annotate and of EPMT's metadata are masked, and that is said" {
+@test "tags and annotations: those of tag, of annotate and of the metadata are masked, and that is said" {
   plimsoll run -q --db store.db -- true
   run -0 plimsoll tag --db store.db last db_password:hunter2 campaign:1864
   [[ $output == *"1 tag looks like a secret and is stored as ***; "*mask_keep* ]] || fail "$output"
@@ -320,7 +319,7 @@ arguments() {
   equal kept "$(plimsoll show --db store.db --json last | jq -r .tags.db_password)" hunter2
   # in a job's directory, by hand, and on its way into the store
   plimsoll run -q --no-submit -o job -- true
-  run -0 plimsoll annotate job secret_word=xyzzy EPMT_JOB_TAGS='a:b;auth_token:t0p'
+  run -0 plimsoll annotate job secret_word=xyzzy PLIMSOLL_JOB_TAGS='a:b;auth_token:t0p'
   run -1 grep -rq 'xyzzy\|t0p' job
   jq '.annotations.my_password = "n0w" | .tags.my_passwd = "h3re"' job/job.json >new && mv new job/job.json
   plimsoll submit -q --db other.db job

@@ -40,7 +40,12 @@ change() {
   fi
 }
 
-# A job as EPMT leaves it: make_job DIRECTORY [OPTION...], see tests/fixtures/epmt_job.py.
+# A job as `plimsoll run` leaves it: native_job DIRECTORY [OPTION...], see tests/fixtures/job.py.
+native_job() {
+  python3 "$PL_SOURCE/tests/fixtures/job.py" "$@"
+}
+
+# The same as EPMT leaves it, for tests with the tag epmt: make_job DIRECTORY [OPTION...], see tests/fixtures/epmt_job.py.
 make_job() {
   python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" "$@"
 }

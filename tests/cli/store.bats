@@ -51,39 +51,47 @@ check_job() {
   equal start "$(ask "SELECT start_us FROM job WHERE jobid = 'naive'")" 1600000000000000
 }
 
-# bats test_tags=epmt
 @test "archives told by content: plain, gzip, bzip2, xz, zstd" {
   use_store
   for kind in --no-auto-compress -z -j -J --zstd; do
-    make_job "job$kind" --id "job$kind" --form collated
+    native_job "job$kind" --id "job$kind"
     pack "job$kind" archive "$kind"
     plimsoll submit -q archive
     check_job "job$kind"
   done
 }
 
-# bats test_tags=engine,epmt
+# check_threads ID
+check_threads() {
+  check_job "$1" 81 12 570 5700
+  equal "$1 rows" "$(ask "SELECT count(*), sum(usertime) FROM threads WHERE jobid = '$1'")" 3,3
+  equal "$1 process" "$(ask "SELECT numtids, usertime, rssmax FROM processes WHERE jobid = '$1' AND pid = 1001")" 3,3,1001
+}
+
+# bats test_tags=engine
 @test "threads are kept where there are several, and added up" {
+  use_store
+  native_job own --id own --threads 3
+  plimsoll submit -q own
+  check_threads own
+}
+
+# bats test_tags=engine,epmt
+@test "threads in every form of papiex files" {
   use_store
   for form in csv collated tsv; do
     make_job $form --id $form --form $form --threads 3
     plimsoll submit -q $form
-    check_job $form 81 12 570 5700
-    equal "$form rows" "$(ask "SELECT count(*), sum(usertime) FROM threads WHERE jobid = '$form'")" 3,3
-    equal "$form process" "$(ask "SELECT numtids, usertime, rssmax FROM processes WHERE jobid = '$form' AND pid = 1001")" 3,3,1001
+    check_threads $form
     # for EPMT's users the sum over threads, for all others the largest
     equal "$form rssmax" "$(ask "SELECT sum, max FROM job_sums WHERE jobid = '$form' AND metric = 'rssmax'")" 12057,1010
   done
 }
 
-# bats test_tags=engine,epmt
-@test "arguments with every byte, names with quotes and SQL, tags that are no UTF-8" {
-  use_store
-  for form in csv collated tsv; do
-    make_job $form --id $form --form $form --odd
-    plimsoll submit -q $form
-    plimsoll procs --json $form >procs.json
-    python3 - $form <<'P'
+# check_odd ID: the arguments, names and tags of the fixture's option --odd
+check_odd() {
+  plimsoll procs --json "$1" >procs.json
+  python3 - "$1" <<'P'
 import base64, json, sys
 tsv = sys.argv[1] == "tsv"
 rows = {p["pid"]: p for p in json.load(open("procs.json"))}
@@ -96,7 +104,24 @@ assert args(1002) == (b"" if tsv else b"a\tb\nc ") + b"'quo\"te' \\ , ; DROP TAB
 assert args(1004) == b"\"unbalanced", args(1004)
 assert rows[1002]["exename"] == "it's"
 P
-    equal "$form names" "$(ask "SELECT count(*) FROM processes WHERE jobid = '$form' AND exename = 'it''s'")" 3
+  equal "$1 names" "$(ask "SELECT count(*) FROM processes WHERE jobid = '$1' AND exename = 'it''s'")" 3
+}
+
+# bats test_tags=engine
+@test "arguments with every byte, names with quotes and SQL, tags that are no UTF-8" {
+  use_store
+  native_job own --id own --odd
+  plimsoll submit -q own
+  check_odd own
+}
+
+# bats test_tags=engine,epmt
+@test "the same in every form of papiex files" {
+  use_store
+  for form in csv collated tsv; do
+    make_job $form --id $form --form $form --odd
+    plimsoll submit -q $form
+    check_odd $form
   done
 }
 
@@ -166,11 +191,11 @@ P
   [[ $output == *"cannot connect to postgresql:"*"the job is not in the store, its records stay in '"* ]] || fail "$output"
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "a job that is there is skipped with a warning, and with -e ends the list" {
   use_store
-  make_job a --id a
-  make_job b --id b
+  native_job a --id a
+  native_job b --id b
   plimsoll submit -q a
   run -0 plimsoll submit a b
   [[ $output == *"job a is in the store already, skipped"*"submitted b: 10 processes, 10 threads"* ]] || fail "$output"
@@ -180,11 +205,10 @@ P
   equal 'b is not loaded' "$(ask 'SELECT jobid FROM jobs')" a
 }
 
-# bats test_tags=epmt
 @test "a dry run stores nothing, -r removes, -m moves away, --drop begins anew, --json tells" {
   use_store
-  make_job a --id a
-  make_job b --id b --form collated
+  native_job a --id a
+  native_job b --id b
   pack b b.tgz
   plimsoll submit -n a | grep -q 'read a: 10 processes'
   [ ! -e store.db ] || fail 'a store was made'
@@ -197,38 +221,37 @@ P
   [[ $output == *"nothing of it was stored"* ]] || fail "$output"
   plimsoll submit --json b >out.json
   equal json "$(jq -c '[.jobid, .result, .processes]' out.json)" '["b","exists",0]'
-  make_job c --id c
+  native_job c --id c
   plimsoll submit --json --drop c >out.json
   equal json "$(jq -c '[.jobid, .result, .processes, .threads, .cpu_time]' out.json)" '["c","submitted",10,10,75]'
   equal jobs "$(ask 'SELECT jobid FROM jobs')" c
 }
 
-# bats test_tags=epmt
 @test "what -v tells: files, hosts, metrics, times, numbers" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -v a >out 2>err
-  for line in '10 files, 1 host' 'host node1: 10 images' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
+  for line in '1 file, 1 host' 'host node1: 10 images' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
     'latest end 2020-09-13T12:26:50.001000+00:00' 'duration 10.000000 s' '10 processes, 10 images, 10 threads' committed; do
     grep -qxF "$line" err || fail "no '$line' in" "$(cat err)"
   done
   grep -q '^metrics .*usertime .*PERF_COUNT_SW_CPU_CLOCK$' err
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "several workers: every job once, no quarrel about locks" {
   use_store
-  for i in $(seq 12); do make_job j$i --id j$i --form collated --procs 50; done
+  for i in $(seq 12); do native_job j$i --id j$i --procs 50; done
   plimsoll submit -p 4 j* >out 2>err
   equal trouble "$(cat err)" ''
   equal lines "$(grep -c '^submitted j' out)" 12
   equal jobs "$(ask 'SELECT count(*), sum(num_procs) FROM jobs')" 12,600
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "workers that have the same job: one stores it, the others say that it is there" {
   use_store
-  make_job a --id a --form collated --procs 2000
+  native_job a --id a --procs 2000
   for i in 1 2 3 4; do cp -r a a$i; done
   run plimsoll submit -p 4 a1 a2 a3 a4
   equal status "$status" 0
@@ -238,11 +261,11 @@ P
   equal jobs "$(ask 'SELECT count(*), sum(num_procs) FROM jobs')" 1,2000
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "a worker that reads does not keep another from storing" {
   use_store
-  make_job slow --id slow --form collated --procs 200
-  make_job quick --id quick --form collated --procs 200
+  native_job slow --id slow --procs 200
+  native_job quick --id quick --procs 200
   pack slow slow.tgz
   # the worker that has the first input is stopped while it reads
   mkfifo slow.pipe
@@ -256,10 +279,10 @@ P
   equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "two at once submit the same job: it is there once" {
   use_store
-  make_job a --id a --form collated --procs 2000
+  native_job a --id a --procs 2000
   plimsoll submit a >one 2>&1 &
   plimsoll submit a >two 2>&1 &
   wait
@@ -268,10 +291,10 @@ P
   equal winners "$(cat one two | grep -c '^submitted')" 1
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "killed at any instant: wholly there or wholly absent, and a second submission completes it" {
   use_store
-  make_job a --id a --form collated --procs 3000
+  native_job a --id a --procs 3000
   pack a a.tgz
   plimsoll submit -q a.tgz
   plimsoll delete -q a
@@ -294,14 +317,30 @@ P
   at_least 'killed in time' "$absent" 1
 }
 
-# bats test_tags=epmt
-@test "bad input: the file, the place, what was expected, and nothing is stored" {
+nothing_stored() {
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 0
+  equal rows "$(ask 'SELECT count(*) FROM process')" 0
+  equal strings "$(ask 'SELECT count(*) FROM string')" 0
+}
+
+@test "bad input: the file, the reason, and nothing is stored" {
   use_store
-  make_job cut --id cut --form collated --procs 200
+  native_job cut --id cut --procs 200
   pack cut cut.tgz
   head -c 1500 cut.tgz >half.tgz
   run -1 plimsoll submit half.tgz
   [[ $output == *"damaged"* || $output == *"truncated"* || $output == *"Truncated"* ]] || fail "$output"
+  mkdir empty
+  run -1 plimsoll submit empty
+  [[ $output == *"'empty'"* ]] || fail "$output"
+  run -1 plimsoll submit nowhere.tgz
+  [[ $output == *"no such file or directory: 'nowhere.tgz'"* ]] || fail "$output"
+  nothing_stored
+}
+
+# bats test_tags=epmt
+@test "bad papiex files: the file, the place, what was expected, and nothing is stored" {
+  use_store
   make_job short --id short --procs 3
   sed -i '2s/,[^,]*$//' short/node1-papiex-1002-0.csv
   run -1 plimsoll submit short
@@ -310,30 +349,22 @@ P
   sed -i '2s/,1002,/,ten,/' letters/node1-papiex-1002-0.csv
   run -1 plimsoll submit letters
   [[ $output == *"line 2: column 'pid' is not a number: 'ten'"* ]] || fail "$output"
-  mkdir empty
-  run -1 plimsoll submit empty
-  [[ $output == *"'empty'"* ]] || fail "$output"
-  run -1 plimsoll submit nowhere.tgz
-  [[ $output == *"no such file or directory: 'nowhere.tgz'"* ]] || fail "$output"
   make_job headless --id headless --form tsv
   rm headless/node1-papiex-header.tsv
   run -1 plimsoll submit headless
   [[ $output == *"'node1-papiex.tsv': has no header file beside it"* ]] || fail "$output"
-  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 0
-  equal rows "$(ask 'SELECT count(*) FROM process')" 0
-  equal strings "$(ask 'SELECT count(*) FROM string')" 0
+  nothing_stored
 }
 
-# bats test_tags=epmt
 @test "hostile archives store nothing" {
   use_store
-  make_job a --id a
-  ln -s /etc/passwd a/node1-papiex-9-0.csv
+  native_job a --id a
+  ln -s /etc/passwd a/node1.00000001/2-2.rec
   tar -czf link.tgz -C a .
   run -1 plimsoll submit link.tgz
   [[ $output == *"is a link; refused"* ]] || fail "$output"
-  rm a/node1-papiex-9-0.csv
-  tar -czf up.tgz --transform 's,^\./node1-papiex-1001,../node1-papiex-1001,' -C a . 2>/dev/null
+  rm a/node1.00000001/2-2.rec
+  tar -czf up.tgz --transform 's,^\./node1,../node1,' -C a . 2>/dev/null
   run -1 plimsoll submit up.tgz
   [[ $output == *"points outside the archive; refused"* ]] || fail "$output"
   equal jobs "$(ask 'SELECT count(*) FROM jobs')" 0
@@ -376,11 +407,11 @@ P
   equal note "$(plimsoll show --json a | jq -c '.annotations["papiex-error-process-ids"]')" '[1002]'
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "tag, annotate, delete" {
   use_store
-  make_job first --id a
-  make_job second --id b
+  native_job first --id a
+  native_job second --id b
   plimsoll submit -q first second
   plimsoll tag a run:8 'new tag:it'\''s'
   equal tags "$(plimsoll show --json a | jq -c .tags)" '{"exp":"a","new tag":"it'\''s","run":"8"}'
@@ -401,7 +432,6 @@ P
   [[ $output == *"there is no job 'a'"* ]] || fail "$output"
 }
 
-# bats test_tags=epmt
 @test "dump has the tags and annotations that were given in the store" {
   use_store
   plimsoll run -q --submit -j 4242 --job-tags first:1 -- true
@@ -412,19 +442,20 @@ P
   equal shown "$(plimsoll dump 4242 | grep ^tags)" 'tags                 {"a":"b","first":"1"}'
   plimsoll tag -q --clear 4242
   equal cleared "$(plimsoll dump -k tags --json 4242)" '{}'
-  # EPMT's, by the name that they have there
-  make_job job
-  plimsoll submit -q job
-  local id
-  id=$(ask "SELECT jobid FROM jobs WHERE jobid <> '4242'")
-  plimsoll tag -q "$id" a:b
-  equal "of EPMT's job" "$(plimsoll dump --json "$id" | jq -r .job_tags.a)" b
 }
 
 # bats test_tags=epmt
+@test "dump of EPMT's job has the tags that were given in the store by the name that they have there" {
+  use_store
+  make_job job --id a
+  plimsoll submit -q job
+  plimsoll tag -q a a:b
+  equal tags "$(plimsoll dump --json a | jq -r .job_tags.a)" b
+}
+
 @test "bad input of tag and annotate changes nothing; --clear forgets all" {
   use_store
-  make_job first --id a
+  native_job first --id a
   plimsoll submit -q first
   plimsoll tag --replace a exp:a run:8
   plimsoll annotate a n=4 note=kept
@@ -432,7 +463,7 @@ P
     equal "$*: tags" "$(plimsoll show --json a | jq -c .tags)" '{"exp":"a","run":"8"}'
     equal "$*: notes" "$(plimsoll show --json a | jq -c .annotations)" '{"n":4,"note":"kept"}'
   }
-  for bad in key= = =v key ' =v' EPMT_JOB_TAGS= PLIMSOLL_JOB_TAGS= EPMT_JOB_TAGS=a:b:c 'EPMT_JOB_TAGS=x:1;:v' 'EPMT_JOB_TAGS=;'; do
+  for bad in key= = =v key ' =v' PLIMSOLL_JOB_TAGS= PLIMSOLL_JOB_TAGS=a:b:c 'PLIMSOLL_JOB_TAGS=x:1;:v' 'PLIMSOLL_JOB_TAGS=;'; do
     for option in '' --replace --clear; do
       run -2 plimsoll annotate $option a good=1 "$bad"
       unchanged annotate $option "$bad"
@@ -460,6 +491,19 @@ P
 }
 
 # bats test_tags=epmt
+@test "bad tags by EPMT's name change nothing" {
+  use_store
+  make_job first --id a
+  plimsoll submit -q first
+  for bad in EPMT_JOB_TAGS= EPMT_JOB_TAGS=a:b:c 'EPMT_JOB_TAGS=x:1;:v' 'EPMT_JOB_TAGS=;'; do
+    for option in '' --replace --clear; do
+      run -2 plimsoll annotate $option a good=1 "$bad"
+      equal "annotate $option $bad" "$(plimsoll show --json a | jq -c '[.tags, .annotations]')" '[{"exp":"a","run":"7"},{"n":3,"note":"first"}]'
+      [[ $output == *"nothing was changed"* ]] || fail "$output"
+    done
+  done
+}
+
 @test "bad job tags in the environment change nothing, in a directory and in an archive" {
   use_store
   PLIMSOLL_JOB_TAGS='exp:a;run:8' plimsoll start -q -o job
@@ -477,7 +521,7 @@ P
   equal mixed "$(jq -c '[.tags, .annotations]' again/job.json)" '[{"exp":"a","run":"8","x":"1","word":"1"},{"n":4}]'
   grep -q "job tags: ignoring 'a:b:c, :v', which is not of the form KEY:VALUE" err || fail "$(cat err)"
   rm -r again
-  for bad in key= =v key EPMT_JOB_TAGS= EPMT_JOB_TAGS=a:b:c; do
+  for bad in key= =v key PLIMSOLL_JOB_TAGS= PLIMSOLL_JOB_TAGS=a:b:c; do
     run -2 plimsoll annotate --replace job good=1 "$bad"
     equal "'$bad'" "$(jq -c '[.tags, .annotations]' job/job.json)" '[{"exp":"a","run":"8"},{"n":4}]'
   done
@@ -486,9 +530,17 @@ P
   plimsoll stage -d there job >where
   sum=$(sha256sum <there/job.tgz)
   run -2 plimsoll annotate --replace there/job.tgz key=
-  run -2 plimsoll annotate --replace there/job.tgz EPMT_JOB_TAGS=
+  run -2 plimsoll annotate --replace there/job.tgz PLIMSOLL_JOB_TAGS=
   equal archive "$(sha256sum <there/job.tgz)" "$sum"
-  # EPMT's stop: tags that were there before stay
+}
+
+# bats test_tags=epmt
+@test "bad job tags in EPMT's variable: tags that were there before stay" {
+  plimsoll start -q -o job
+  for bad in EPMT_JOB_TAGS= EPMT_JOB_TAGS=a:b:c; do
+    run -2 plimsoll annotate --replace job good=1 "$bad"
+  done
+  equal annotations "$(jq -c '[.tags, .annotations]' job/job.json)" '[{},{}]'
   export EPMT_SETTINGS=$WORK/settings.py SLURM_JOB_ID=7
   printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
   epmt start
@@ -498,10 +550,10 @@ P
   grep -q "ignoring 'a:b:c'" err
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "retire: by age, number and size; nothing without a limit" {
   use_store
-  for i in 1 2 3 4 5; do make_job j$i --id j$i --procs 2; done
+  for i in 1 2 3 4 5; do native_job j$i --id j$i --procs 2; done
   plimsoll submit -q j1 j2 j3 j4 j5
   run -0 plimsoll retire
   [[ $output == *"no job is removed"* ]] || fail "$output"
@@ -521,10 +573,10 @@ P
   [[ $output == *"--older-than takes an age such as 90d or 12h, not 'soon'"* ]] || fail "$output"
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "db: migrate, schema, size, check, vacuum, drop" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   plimsoll db migrate | grep -q 'schema 8, nothing to do'
   plimsoll db schema | grep -q 'CREATE VIEW processes'
@@ -538,10 +590,10 @@ P
   equal 'no string is left' "$(ask 'SELECT count(*) FROM string')" 0
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "a store of a newer program is refused with a line that says so" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
     python3 -c "import sqlite3; d = sqlite3.connect('store.db'); d.execute(\"INSERT INTO schema_version VALUES (99, 'later', 0)\"); d.commit()"
@@ -555,10 +607,10 @@ P
   done
 }
 
-# bats test_tags=engine,epmt
+# bats test_tags=engine
 @test "the columns of the tables are those of the metric table" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   for name in usertime systemtime rssmax minflt majflt inblock outblock vol_ctxsw invol_ctxsw cminflt cmajflt cutime cstime num_threads \
     starttime processor delayacct_blkio_time guest_time rchar wchar syscr syscw read_bytes write_bytes cancelled_write_bytes \
@@ -567,7 +619,6 @@ P
   done
 }
 
-# bats test_tags=epmt
 @test "job ids: what run refuses submit refuses, and none reaches a terminal raw" {
   use_store
   local id n=0
@@ -582,7 +633,11 @@ P
     [ -z "$id" ] || [[ $stderr == *"invalid job id '"*"': use at most 128 printable characters, without slashes"* ]] || fail "$stderr"
   done
   equal jobs "$(ask "SELECT count(*) FROM jobs")" 0
-  # EPMT takes any text but this
+}
+
+# bats test_tags=epmt
+@test "job ids of EPMT: any text but control characters, and none reaches a terminal raw" {
+  use_store
   make_job e --id $'a\x1b[31mb'
   run --separate-stderr plimsoll submit e
   equal status "$status" 1

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=epmt
 # What can happen to a store on a server.
 
 bats_require_minimum_version 1.5.0
@@ -11,7 +10,7 @@ setup_file() {
 }
 
 @test "a server that is not there: one clear line without the password, and the input stays" {
-  make_job a --id a
+  native_job a --id a
   run -1 plimsoll submit -r --db "postgresql://bob:secret@127.0.0.1:1/jobs" a
   [[ $output == *"cannot connect to postgresql://bob:***@127.0.0.1:1/jobs: "* ]] || fail "$output"
   [[ $output != *secret* ]] || fail "$output"
@@ -21,7 +20,7 @@ setup_file() {
 
 @test "the server ends the connection in the middle: nothing half, a clear line, and a second try works" {
   use_store
-  make_job a --id a --form collated --procs 20000
+  native_job a --id a --procs 20000
   plimsoll db migrate -q
   broken=0
   for i in $(seq 20); do
@@ -35,7 +34,7 @@ setup_file() {
     if [ $status = 0 ]; then
       equal stored "$jobs" 1,20000
       plimsoll delete -q a
-      make_job a --id a --form collated --procs 20000
+      native_job a --id a --procs 20000
     else
       broken=$((broken + 1))
       equal nothing "$jobs" 0,0
@@ -50,8 +49,8 @@ setup_file() {
 
 @test "a user who may only read: a clear line, and reading works" {
   use_store
-  make_job a --id a
-  make_job b --id b
+  native_job a --id a
+  native_job b --id b
   plimsoll submit -q a
   psql=$(postgres_bin)/psql schema=t$BATS_TEST_NUMBER
   "$psql" -q "$PGURL" -c "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA $schema TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA $schema TO reader"
@@ -64,7 +63,7 @@ setup_file() {
 
 @test "sql as a superuser is refused, who could shed the guard; as another user it holds" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   unset PLIMSOLL_SQL_SUPERUSER
   local s psql
@@ -89,7 +88,7 @@ setup_file() {
 
 @test "sql as a superuser, where that is wanted: nothing stays, no file is read or written" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   plimsoll sql "SELECT lo_from_bytea(77001, 'kept')" || true
   equal kept "$("$(postgres_bin)/psql" -qAt "$PGURL" -c 'SELECT count(*) FROM pg_largeobject_metadata')" 0
@@ -104,7 +103,7 @@ setup_file() {
 
 @test "exports are the same, byte for byte, from both engines" {
   use_store
-  make_job job --id 77 --procs 5000 --threads 3 --odd --form collated
+  native_job job --id 77 --procs 5000 --threads 3 --odd
   mkdir -p smp/node1.0123abcd
   "$PROGRAMS/make_samples" -j 78 smp/node1.0123abcd/run1.smp
   echo '{"plimsoll_job": 1, "jobid": "78", "start_us": 1, "stop_us": 2}' >smp/job.json

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=epmt
 # What can happen to a store that is a file.
 
 bats_require_minimum_version 1.5.0
@@ -9,7 +8,7 @@ load store
   export HOME=$WORK/home
   unset XDG_DATA_HOME
   mkdir -p "$HOME"
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   [ -f "$HOME/.local/share/plimsoll/plimsoll.db" ] || fail 'not there'
   equal mode "$(stat -c %a "$HOME/.local/share/plimsoll")" 700
@@ -18,7 +17,7 @@ load store
 }
 
 @test "a path, sqlite:///, an absolute one with four slashes, memory" {
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q --db one.db a
   plimsoll submit -q --db sqlite:///two.db a
   plimsoll submit -q --db "sqlite:///$WORK/three.db" a
@@ -32,9 +31,9 @@ load store
 
 @test "a store that somebody else holds: waits, then says so and keeps the input" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
-  make_job b --id b
+  native_job b --id b
   python3 - <<'P' &
 import sqlite3, time, os
 d = sqlite3.connect("store.db", isolation_level=None)
@@ -56,14 +55,14 @@ P
 
 @test "an input goes into the store that is there: one that is restored while submit waits has all that is removed" {
   use_store
-  make_job first --id first
+  native_job first --id first
   plimsoll submit -q first
   plimsoll db backup kept.db >/dev/null
   local options
   for options in "submit -r a b" "submit -r -p 2 a b" "submit a b" "submit --move-away a b"; do
     rm -rf a b failed
-    make_job a --id a
-    make_job b --id b
+    native_job a --id a
+    native_job b --id b
     cp kept.db store.db.old
     # shellcheck disable=SC2086
     restored_under "$STORE" plimsoll $options
@@ -74,9 +73,9 @@ P
   done
   [ ! -e failed ] || fail "$(ls failed)"
   # what is there already, but not in what is restored
-  make_job first --id first
+  native_job first --id first
   rm -rf a
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   cp kept.db store.db.old
   restored_under "$STORE" plimsoll submit -r a first
@@ -91,8 +90,8 @@ P
 
 @test "a store that may not be written to, and one that is no database" {
   use_store
-  make_job a --id a
-  make_job b --id b
+  native_job a --id a
+  native_job b --id b
   plimsoll submit -q a
   printf 'this is not a database, it is a text of some length, and then some more of it' >text.db
   run -1 plimsoll submit --db text.db b
@@ -110,7 +109,7 @@ P
   [ "$(id -u)" = 0 ] || skip "mounting needs root"
   mkdir small
   mount -t tmpfs -o size=1m tmpfs small || skip "mounting needs root"
-  make_job a --id a --form collated --procs 8000
+  native_job a --id a --procs 8000
   status=0
   plimsoll submit -r --db small/store.db a 2>err || status=$?
   rows=$(plimsoll sql --csv --db small/store.db 'SELECT count(*) FROM jobs' 2>/dev/null | sed 1d) || true
@@ -123,7 +122,7 @@ P
 
 @test "a copy of the store that opens by itself" {
   use_store
-  make_job a --id a
+  native_job a --id a
   plimsoll submit -q a
   plimsoll db backup copy.db
   equal jobs "$(plimsoll sql --csv --db copy.db 'SELECT jobid FROM jobs' | sed 1d)" a
@@ -135,7 +134,7 @@ P
   use_store
   plimsoll run -q -o job -j 5 -- bash -c "(:); exec $PROGRAMS/actor return 0"
   plimsoll submit -q job
-  make_job other --id 6 --procs 3
+  native_job other --id 6 --procs 3
   plimsoll submit -q other
   python3 - store.db <<'PYTHON'
 import sqlite3, sys

@@ -56,7 +56,7 @@ sound() { equal "damage of $1" "$(plimsoll samples --json "$1" 2>&1 >/dev/null)"
 no_words() { ! grep -a -r -l -e 'plimsoll: ' -e 'colmet-[a-z]*: ' "$@" || fail "words in data"; }
 # make_archive ID: in/ID.tgz
 make_archive() {
-  python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" "made-$1" --id "$1" --form collated --procs 3
+  python3 "$PL_SOURCE/tests/fixtures/job.py" "made-$1" --id "$1" --procs 3
   tar czf "$1.tgz" -C "made-$1" .
   mv "$1.tgz" in/
 }
@@ -76,7 +76,6 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   done
 }
 
-# bats test_tags=colmet,epmt
 @test "closed: a node, a collector and a daemon work, and nothing is written into data" {
   behind "plimsoll collect -v --commit 100ms --log '$WORK/c' --bind 'ipc://$WORK/native' --sink 'hdf5:$WORK/data' --sink 'store:$WORK/s.db' --sink stdout:jsonl $CLOSED"
   collector=$PID
@@ -115,7 +114,6 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   jq -e .host_names metrics/cpu_metrics.json >/dev/null
 }
 
-# bats test_tags=perfmon
 @test "a reader that is gone: a monitor, perfmon and top end with the status that they have otherwise" {
   closed_reader plimsoll monitor -i 100ms -d job -- sh -c 'sleep 0.3; exit 7'
   equal monitor "$(cat status)" 7
@@ -125,6 +123,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   [ -e "done" ] || fail 'top did not wait for its command'
   closed_reader plimsoll top --once -i 100ms -- sh -c 'sleep 0.5; exit 5'
   equal 'top --once' "$(cat status)" 5
+  ! without perfmon || return 0
   PBS_JOBID=$ID "$PROGRAMS/actor" burn 3000 0 3>&- &
   PIDS+=("$!")
   PBS_JOBID=$ID closed_reader perfmon -i 1 -v
@@ -142,33 +141,37 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   equal status "$status" 9
 }
 
-# bats test_tags=colmet,epmt
 @test "a reader that is gone: daemons go on" {
-  in_pieces plimsoll collect -v --commit 100ms --log "$WORK/c" --bind "ipc://$WORK/native" --bind-colmet "ipc://$WORK/colmet" --sink "store:$WORK/s.db"
+  local colmet=(--bind-colmet "ipc://$WORK/colmet")
+  ! without colmet || colmet=()
+  in_pieces plimsoll collect -v --commit 100ms --log "$WORK/c" --bind "ipc://$WORK/native" "${colmet[@]}" --sink "store:$WORK/s.db"
   collector=$PID
   collector_up c "$PID"
   in_pieces plimsoll node -v --name n -i 100ms --batch 200ms --spool "$WORK/spool" -s system -o "$WORK/node.smp" --connect "ipc://$WORK/native"
   until_true readings_in node.smp 3
   until_status c '.native.batches >= 2'
   # something that it has to say
-  printf x | "$PROGRAMS/feeder" push "ipc://$WORK/colmet" /dev/stdin || true
+  without colmet || printf x | "$PROGRAMS/feeder" push "ipc://$WORK/colmet" /dev/stdin || true
   ends_well node
   sound node.smp
-  in_pieces colmet-node -vvv -s 0.2 --zeromq-uri "ipc://$WORK/colmet"
-  until_status c '.colmet.records >= 3'
-  ends_well colmet-node
+  if ! without colmet; then
+    in_pieces colmet-node -vvv -s 0.2 --zeromq-uri "ipc://$WORK/colmet"
+    until_status c '.colmet.records >= 3'
+    ends_well colmet-node
+  fi
   PID=$collector
   ends_well collect
-  in_pieces colmet-collector --log "$WORK/c2" --zeromq-bind-uri "ipc://$WORK/colmet2" --hdf5-filepath "$WORK/data"
-  collector_up c2 "$PID"
-  ends_well colmet-collector
+  if ! without colmet; then
+    in_pieces colmet-collector --log "$WORK/c2" --zeromq-bind-uri "ipc://$WORK/colmet2" --hdf5-filepath "$WORK/data"
+    collector_up c2 "$PID"
+    ends_well colmet-collector
+  fi
   in_pieces plimsoll daemon -v --foreground --pidfile "$WORK/daemon.pid" -i "$WORK/in"
   make_archive 56
   until_true stored 56
   ends_well daemon
 }
 
-# bats test_tags=colmet
 @test "a reader that is gone and something to say at the start: it is done all the same" {
   mkdir -p .config/plimsoll
   echo 'bogus = 1' >.config/plimsoll/plimsoll.conf
@@ -176,6 +179,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
     closed_reader plimsoll $words -- sh -c "sleep 0.2; exit 7"
     equal "$words" "$(cat status)" 7
   done
+  ! without colmet || return 0
   in_pieces colmet-collector --log "$WORK/c" --zeromq-bind-uri "ipc://$WORK/colmet" --hdf5-filepath "$WORK/data"
   collector=$PID
   collector_up c "$PID"
@@ -186,8 +190,9 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   ends_well colmet-collector
 }
 
-# bats test_tags=colmet,epmt,perfmon
 @test "a typo in a configuration file: one warning, and the work is done" {
+  local bind="--bind-colmet 'ipc://$WORK/colmet'"
+  ! without colmet || bind=
   mkdir -p .config/plimsoll
   echo 'bogus = 1' >.config/plimsoll/plimsoll.conf
   warned() { equal "warnings of $1" "$(grep -c bogus "$2")" 1; }
@@ -199,29 +204,34 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   plimsoll top --json -i 100ms -- sh -c 'sleep 0.2; exit 6' >out 2>err || status=$?
   equal top "$status" 6
   warned top err
-  behind "plimsoll collect --log '$WORK/c' --bind 'ipc://$WORK/native' --bind-colmet 'ipc://$WORK/colmet' --sink 'store:$WORK/s.db' 2>collect.err"
+  behind "plimsoll collect --log '$WORK/c' --bind 'ipc://$WORK/native' $bind --sink 'store:$WORK/s.db' 2>collect.err"
   collector=$PID
   collector_up c "$PID"
   behind "plimsoll node --name n -i 100ms --batch 200ms --spool '$WORK/spool' -s system --connect 'ipc://$WORK/native' 2>node.err"
   until_status c '.native.batches >= 1'
   ends_well node
   warned node node.err
-  behind "colmet-node -s 0.2 --zeromq-uri 'ipc://$WORK/colmet' 2>colmet.err"
-  until_status c '.colmet.records >= 1'
-  ends_well colmet-node
-  warned colmet-node colmet.err
+  if ! without colmet; then
+    behind "colmet-node -s 0.2 --zeromq-uri 'ipc://$WORK/colmet' 2>colmet.err"
+    until_status c '.colmet.records >= 1'
+    ends_well colmet-node
+    warned colmet-node colmet.err
+  fi
   PID=$collector
   ends_well collect
   warned collect collect.err
-  behind "colmet-collector --log '$WORK/c2' --zeromq-bind-uri 'ipc://$WORK/colmet2' --hdf5-filepath '$WORK/data' 2>collector.err"
-  collector_up c2 "$PID"
-  ends_well colmet-collector
-  warned colmet-collector collector.err
+  if ! without colmet; then
+    behind "colmet-collector --log '$WORK/c2' --zeromq-bind-uri 'ipc://$WORK/colmet2' --hdf5-filepath '$WORK/data' 2>collector.err"
+    collector_up c2 "$PID"
+    ends_well colmet-collector
+    warned colmet-collector collector.err
+  fi
   behind "plimsoll daemon --foreground --pidfile '$WORK/daemon.pid' -i '$WORK/in' 2>daemon.err"
   make_archive 57
   until_true stored 57
   ends_well daemon
   warned daemon daemon.err
+  ! without perfmon || return 0
   PBS_JOBID=$ID "$PROGRAMS/actor" burn 3000 0 3>&- &
   PIDS+=("$!")
   PBS_JOBID=$ID perfmon -i 1 2>perfmon.err

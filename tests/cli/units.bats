@@ -81,15 +81,16 @@ stand_in() {
   equal 'reboot, for the node' "$status" 6
 }
 
-# bats test_tags=colmet
 @test "a collector with every kind of sink" {
   needs_sandbox
+  local colmet=(--bind-colmet 'tcp://127.0.0.1:*')
+  ! without colmet || colmet=()
   stand_in fake_elastic.py
   elastic=$PORT
   stand_in fake_clickhouse.py
   clickhouse=$PORT
   stand_in fake_remote_write.py
-  under_unit collect plimsoll collect -v --commit 100ms --log own/c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' \
+  under_unit collect plimsoll collect -v --commit 100ms --log own/c --bind 'tcp://127.0.0.1:*' "${colmet[@]}" \
     --sink "store:own/s.db" --sink "hdf5:own/data/c" --sink "elastic:http://127.0.0.1:$elastic" --sink "clickhouse:http://127.0.0.1:$clickhouse" \
     --sink "remote-write:http://127.0.0.1:$PORT" --sink stdout:jsonl --sink csv:own/x.csv --sink jsonl:own/x.jsonl --sink prometheus:127.0.0.1:0 >c.out 2>own/c.err
   collector_up own/c "$unit"
@@ -134,11 +135,10 @@ stand_in() {
 has() { [ -n "$(jq -c "$1" c.out | head -n 1)" ]; }
 ended() { [ "$(plimsoll configure n --show --json | jq .counts.jobs_ended)" = 1 ]; }
 
-# bats test_tags=epmt
 @test "the daemon that puts jobs into the store" {
   needs_sandbox
   mkdir -m 777 own/in
-  python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" made --id 7 --form collated --procs 3
+  python3 "$PL_SOURCE/tests/fixtures/job.py" made --id 7 --procs 3
   tar czf made.tgz -C made .
   export PLIMSOLL_DB=$WORK/own/jobs.db
   under_unit daemon plimsoll daemon --foreground --ingest "$WORK/own/in" --pidfile "$WORK/own/daemon.pid" >own/daemon.log 2>&1

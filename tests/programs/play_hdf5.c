@@ -1,23 +1,14 @@
 /*
- * Plays entries of a collector's log to the feed hdf5, from its own position to the end, to be
- * killed at any moment or not: play_hdf5 TARGET STATE LEVEL ENTRIES     entries of a plan, a commit
- * for every two play_hdf5 TARGET STATE LEVEL MESSAGE...  colmet's messages, an entry for each host
- * in one
+ * Plays entries of a plan to the feed hdf5, from its own position to the end, with a commit for
+ * every two, to be killed at any moment or not: play_hdf5 TARGET STATE LEVEL ENTRIES
  */
 #include "unit/support/sink_harness.h"
 
 #include <errno.h>
 
-#include "compat/colmet/colmet.h"
-
 extern const struct sink sink_hdf5;
 
 static const struct harness_plan plan = {.nodes = 3, .readings = 4, .jobs = 20, .processes = 2};
-
-struct playing {
-	void *state;
-	uint64_t number;
-};
 
 static void give_up(const char *what, const char *why)
 {
@@ -25,45 +16,13 @@ static void give_up(const char *what, const char *why)
 	exit(1);
 }
 
-static void take(void *user, struct batcher *b, const char *host)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, packed = STRBUF_INIT;
-	struct playing *p = user;
-	struct batch_name name = {.boot = 1, .number = ++p->number};
-	struct sample_file f;
-
-	snprintf(name.node, sizeof(name.node), "%s", host);
-	if (batcher_take(b, &name, &packed) < 0 ||
-	    batch_open(&f, packed.buf, packed.len, &why) < 0 ||
-	    sink_hdf5.batch(p->state, p->number, &name, &f, &why) < 0)
-		give_up("batch", why.buf);
-	sample_file_close(&f);
-}
-
-static void play_messages(struct playing *p, char **files, int count)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_free_ char *data = xmalloc(1 << 20);
-	enum colmet_dialect dialect;
-
-	for (int i = 0; i < count; i++) {
-		_cleanup_fclose_ FILE *f = fopen(files[i], "re");
-		size_t n = f ? fread(data, 1, 1 << 20, f) : 0;
-
-		if (colmet_read(data, n, &dialect, take, p, &why) < 0)
-			give_up(files[i], why.buf);
-	}
-	if (sink_hdf5.commit(p->state, p->number, &why) < 0)
-		give_up("commit", why.buf);
-}
-
-static void play_plan(struct playing *p, unsigned from, unsigned entries)
+static void play_plan(void *state, unsigned from, unsigned entries)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	for (unsigned k = from; k <= entries; k++)
-		if (harness_batches(&sink_hdf5, p->state, &plan, k, k, NULL, &why) < 0 ||
-		    ((k % 2 == 0 || k == entries) && sink_hdf5.commit(p->state, k, &why) < 0))
+		if (harness_batches(&sink_hdf5, state, &plan, k, k, NULL, &why) < 0 ||
+		    ((k % 2 == 0 || k == entries) && sink_hdf5.commit(state, k, &why) < 0))
 			give_up("entry", why.buf);
 }
 
@@ -71,25 +30,22 @@ int main(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position = 0, level = 0, entries = 0;
-	struct playing p = {0};
+	void *state = NULL;
 
-	if (argc < 5 || parse_u64(argv[3], &level) < 0)
-		give_up("usage", "play_hdf5 TARGET STATE LEVEL ENTRIES|MESSAGE...");
+	if (argc != 5 || parse_u64(argv[3], &level) < 0 || parse_u64(argv[4], &entries) < 0)
+		give_up("usage", "play_hdf5 TARGET STATE LEVEL ENTRIES");
 	const struct sink_options o = {.target = argv[1], .state = argv[2], .level = (int)level};
 	(void)mkdir(argv[2], 0700);
 	/* whoever was killed holds the locks until his last commit is done */
 	int r = -EAGAIN;
 	for (int i = 0; i < 3000 && r == -EAGAIN; i++) {
-		r = sink_hdf5.open(&o, &p.state, &position, &why);
+		r = sink_hdf5.open(&o, &state, &position, &why);
 		if (r == -EAGAIN)
 			usleep(10000);
 	}
 	if (r < 0)
 		give_up(argv[1], why.buf);
-	if (parse_u64(argv[4], &entries) == 0)
-		play_plan(&p, position ? (unsigned)position : 1, (unsigned)entries);
-	else
-		play_messages(&p, argv + 4, argc - 4);
-	sink_hdf5.close(p.state);
+	play_plan(state, position ? (unsigned)position : 1, (unsigned)entries);
+	sink_hdf5.close(state);
 	return 0;
 }

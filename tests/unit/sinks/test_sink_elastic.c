@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "compat/colmet/colmet.h"
 #include "core/log.h"
+#include "samples/row_layout.h"
 #include "sinks/elastic/sink_elastic.h"
 
 extern const struct sink sink_elastic;
@@ -18,7 +18,7 @@ static const struct harness_plan plan = {
 
 struct found {
 	json_t *documents; /* by host, source, entity and time */
-	size_t own, colmet;
+	size_t own, of_layouts;
 };
 
 static const char *text_of(const json_t *d, const char *key)
@@ -51,7 +51,7 @@ static void find_all(const json_t *state, struct found *ret)
 			key = xasprintf("%s %s %s %lld", text_of(d, "hostname"), index,
 					text_of(d, "entity"), (long long)ms);
 		} else {
-			ret->colmet++;
+			ret->of_layouts++;
 			key = xasprintf(
 				"%s %s %lld %lld", text_of(d, "hostname"), index,
 				(long long)json_integer_value(json_object_get(d, "job_id")),
@@ -90,10 +90,10 @@ static void check_all(const struct fake_server *s, const struct harness_plan *p)
 
 	find_all(state, &found);
 	harness_expect(p, p->entries, check_value, &found);
-	/* a document for each entity and tick, and for what colmet knows of them */
+	/* a document for each entity and tick, and for what a layout has of them */
 	size_t ticks = (size_t)p->entries * p->readings;
 	assert_int_equal(found.own, ticks * (1 + p->jobs + p->jobs * p->processes));
-	assert_int_equal(found.colmet, ticks - ticks / 5);
+	assert_int_equal(found.of_layouts, row_layouts[0] ? ticks - ticks / 5 : 0);
 	json_decref(found.documents);
 	json_decref(state);
 }
@@ -377,10 +377,9 @@ static void a_server_that_takes_little(void **state)
 	fake_stop(&s);
 }
 
-static void a_user_and_an_old_index(void **state)
+static void a_user(void **state)
 {
-	static const char *const arguments[] = {"--user", "alice:se:cret", "--old",
-						"colmet_procstats_default", NULL};
+	static const char *const arguments[] = {"--user", "alice:se:cret", NULL};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *file = xasprintf("%s/user", (char *)*state);
 	struct fake_server s;
@@ -388,10 +387,7 @@ static void a_user_and_an_old_index(void **state)
 	void *feed;
 
 	fake_start(&s, "fake_elastic.py", arguments);
-	struct sink_options o = {.target = s.url,
-				 .state = *state,
-				 .prefix = "colmet_",
-				 .layout = &row_layout_colmet};
+	struct sink_options o = {.target = s.url, .state = *state};
 	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EAGAIN);
 	assert_contains(why.buf, "status 401");
 	FILE *f = fopen(file, "w");
@@ -404,25 +400,8 @@ static void a_user_and_an_old_index(void **state)
 	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
 	assert_contains(why.buf, "is readable by others");
 	assert_int_equal(chmod(file, 0600), 0);
-	feed = harness_start(&sink_elastic, &o, &position);
-	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
-	sink_elastic.close(feed);
-	json_t *seen = fake_state(&s);
-	const json_t *d;
-	size_t i, colmet = 0;
-	json_array_foreach(json_object_get(seen, "documents"), i, d) {
-		/* the index that colmet left has the name: the new ones go without */
-		assert_true(str_prefix(text_of(d, "_index"), "colmet_"));
-		assert_null(strstr(text_of(d, "_index"), "_system-"));
-		if (!strcmp(text_of(d, "_index"), "colmet_procstats_default-2027.01.15")) {
-			colmet++;
-			assert_int_equal(json_array_size(json_object_get(d, "_aliases")), 0);
-			assert_true(json_is_integer(json_object_get(d, "stat_processes")));
-			assert_true(json_is_array(json_object_get(d, "involved_jobs")));
-		}
-	}
-	assert_int_equal(colmet, 2 * 4);
-	json_decref(seen);
+	harness_life(&sink_elastic, &o, &plan);
+	check_all(&s, &plan);
 	fake_stop(&s);
 }
 
@@ -443,76 +422,6 @@ static void certificates_are_checked(void **state)
 	feed = harness_start(&sink_elastic, &o, &position);
 	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
 	sink_elastic.close(feed);
-	fake_stop(&s);
-}
-
-/* What colmet's nodes send is as colmet wrote it; lists of jobs may be anything. */
-static void colmet_documents(void **state)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct row_table *b = colmet_backend("RAPLstats_default", 17);
-	const struct batch_name name = {.node = "n\xc3\xa4\"", .boot = UINT64_MAX, .number = 1};
-	const struct sample_file_head head = {.host = (char *)"vm",
-					      .boot = (char *)"1",
-					      .period_ns = 1,
-					      .boottime_ns = 1,
-					      .realtime_ns = HARNESS_BEGIN_S * 1000000000};
-	int fd = memfd_create("batch", MFD_CLOEXEC);
-	struct fake_server s;
-	struct sample_file f;
-	struct sample_set set;
-	uint64_t position;
-
-	assert_non_null(b);
-	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct sample_writer *w = sample_writer_open(fd, &head);
-	sample_init(&set, b->metrics, b->metric_count);
-	unsigned source = sample_writer_source(w, b->name, 1, &set);
-	for (unsigned i = 0; i < 2; i++) { /* twice in the same second */
-		sample_begin(&set);
-		set.time_ns = 1 + i * 400000000ull;
-		uint32_t e = sample_entity(&set, ENTITY_NODE, "node");
-		sample_set_metadata(&set, e, "involved_jobs",
-				    "[1004, 1000,, \"x\", 007, 99999999999999999999]");
-		sample_row(&set, e);
-		sample_put(&set, 0, 4711 + i);
-		sample_put(&set, 2, INT64_MAX);
-		sample_writer_add(w, source, &set);
-	}
-	assert_int_equal(sample_writer_close(w, NULL), 0);
-	sample_release(&set);
-	assert_int_equal(sample_file_open(&f, fd, &why), 0);
-	fake_start(&s, "fake_elastic.py", NULL);
-	const struct sink_options o = {.target = s.url, .state = *state, .prefix = "old_"};
-	void *feed = harness_start(&sink_elastic, &o, &position);
-	assert_int_equal(sink_elastic.batch(feed, 1, &name, &f, &why), 0);
-	sample_file_close(&f);
-	assert_int_equal(sink_elastic.commit(feed, 1, &why), 0);
-	sink_elastic.close(feed);
-	json_t *seen = fake_state(&s);
-	const json_t *list = json_object_get(seen, "documents"), *d;
-	size_t i;
-	assert_int_equal(json_array_size(list), 2);
-	json_array_foreach(list, i, d) {
-		_cleanup_free_ char *id = xasprintf("n\xc3\xa4\".ffffffffffffffff.1.r%zu.0", i);
-
-		assert_string_equal(text_of(d, "_id"), id);
-		assert_string_equal(text_of(d, "_index"), "old_raplstats_default-2027.01.15");
-		assert_string_equal(text_of(d, "hostname"), "vm");
-		assert_int_equal(json_integer_value(json_object_get(d, "job_id")), 0);
-		assert_true(json_is_integer(json_object_get(d, "job_id")));
-		assert_int_equal(json_integer_value(json_object_get(d, "timestamp")),
-				 HARNESS_BEGIN_S);
-		assert_int_equal(json_integer_value(json_object_get(d, "counter_1")), 4711 + i);
-		assert_int_equal(json_integer_value(json_object_get(d, "counter_3")), INT64_MAX);
-		/* what is not known is not there */
-		assert_null(json_object_get(d, "counter_2"));
-		const json_t *jobs = json_object_get(d, "involved_jobs");
-		assert_int_equal(json_array_size(jobs), 2);
-		assert_int_equal(json_integer_value(json_array_get(jobs, 0)), 1004);
-		assert_int_equal(json_integer_value(json_array_get(jobs, 1)), 1000);
-	}
-	json_decref(seen);
 	fake_stop(&s);
 }
 
@@ -570,10 +479,9 @@ int main(void)
 		TEST(one_node_cannot_use_up_the_names),
 		TEST(documents_that_can_be_mended),
 		TEST(a_server_that_takes_little),
-		TEST(a_user_and_an_old_index),
+		TEST(a_user),
 		TEST(certificates_are_checked),
 		TEST(an_entry_that_is_too_large),
-		TEST(colmet_documents),
 		TEST(what_cannot_be),
 	};
 
