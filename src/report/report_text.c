@@ -113,7 +113,7 @@ static void verdict(const struct text *s)
 	heading(s, "VERDICT");
 	for (size_t i = 0; i < s->r->findings.count; i++)
 		add_finding(s, &s->r->findings.list[i],
-			    finding_kind_label(s->r->findings.list[i].kind), false);
+			    finding_kind_name(s->r->findings.list[i].kind), false);
 }
 
 /* ---- sparklines ----------------------------------------------------------------------------- */

@@ -365,7 +365,7 @@ P
   meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
   report empty
   equal nothing "$(get '[.job.num_procs, .series, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
-  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["books","too little is known for a verdict"]]'
+  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["accounting","too little is known for a verdict"]]'
   plimsoll report empty >text
   grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
 
