@@ -111,5 +111,4 @@ void findings_find(struct findings *to, const struct finding_figures *f);
 
 /* The name in JSON, and the word for people. */
 const char *finding_kind_name(enum finding_kind kind);
-const char *finding_kind_label(enum finding_kind kind);
 const char *finding_weight_name(enum finding_weight weight);

@@ -37,15 +37,9 @@ const char *finding_kind_name(enum finding_kind kind)
 					    [FINDING_OOM] = "oom",
 					    [FINDING_SHORT] = "short",
 					    [FINDING_GPU] = "gpu",
-					    [FINDING_ACCOUNTING] = "books"};
+					    [FINDING_ACCOUNTING] = "accounting"};
 
 	return names[kind];
-}
-
-/* JSON has kept the older word. */
-const char *finding_kind_label(enum finding_kind kind)
-{
-	return kind == FINDING_ACCOUNTING ? "accounting" : finding_kind_name(kind);
 }
 
 const char *finding_weight_name(enum finding_weight weight)

@@ -36,7 +36,9 @@ static pid_t open_here(const struct value *metadata)
 {
 	const struct value *pid = value_get(metadata, "pid"),
 			   *start = value_get(metadata, "start_us");
-	const char *where = value_get_str(metadata, "host");
+	/* a monitor's host may have another name in the job */
+	const char *own = value_get_str(metadata, "hostname");
+	const char *where = own ? own : value_get_str(metadata, "host");
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
@@ -129,7 +131,7 @@ size_t job_directory_running(const struct job_directory *j, bool callers, struct
 		if (!run_is_alive(metadata) || (!callers && called_us(open_here(metadata))))
 			continue;
 		add_name(names, ++n,
-			 value_get(metadata, "command") ? "plimsoll run" : "plimsoll monitor",
+			 value_get(metadata, "interval_ns") ? "plimsoll monitor" : "plimsoll run",
 			 open_here(metadata));
 	}
 	return n;

@@ -28,7 +28,15 @@ struct sample_file_head sample_files_head(const struct job_directory *j, const s
 
 /* ---- hosts that have ended ------------------------------------------------------------------ */
 
-static bool has_ended(const struct value *runs, const char *host)
+/* By its metadata; own: the run that asks, which has. */
+static bool run_ended(const struct value *run, const char *own)
+{
+	const char *name = value_get_str(run, "run");
+
+	return value_get(run, "end") || (name && !strcmp(name, own));
+}
+
+static bool has_ended(const struct value *runs, const char *host, const char *own)
 {
 	bool ended = false;
 
@@ -38,37 +46,37 @@ static bool has_ended(const struct value *runs, const char *host)
 
 		if (!name || strcmp(name, host) != 0 || !value_get(run, "sampling"))
 			continue;
-		if (!value_get(run, "end"))
+		if (!run_ended(run, own))
 			return false;
 		ended = true;
 	}
 	return ended;
 }
 
-static size_t count_ended(const struct value *runs)
+static size_t count_ended(const struct value *runs, const char *own)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < runs->list.count; i++)
 		n += value_get(runs->list.items[i], "sampling") &&
-		     value_get(runs->list.items[i], "end");
+		     run_ended(runs->list.items[i], own);
 	return n;
 }
 
-size_t sample_files_ended(const struct job_directory *j, const struct job_hosts *p,
+size_t sample_files_ended(const struct job_directory *j, const struct job_hosts *p, const char *own,
 			  struct strbuf *missing)
 {
 	_cleanup_value_ struct value *runs = job_directory_runs(j);
 	size_t n = 0;
 
 	if (!p->name_count) {
-		n = count_ended(runs);
+		n = count_ended(runs, own);
 		if (n < p->expected)
 			strbuf_addf(missing, "%zu of %zu", p->expected - n, p->expected);
 		return n;
 	}
 	for (size_t i = 0; i < p->name_count; i++) {
-		if (has_ended(runs, p->names[i]))
+		if (has_ended(runs, p->names[i], own))
 			n++;
 		else
 			strbuf_addf(missing, "%s%s", missing->len ? " " : "", p->names[i]);

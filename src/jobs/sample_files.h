@@ -15,9 +15,9 @@
 struct sample_file_head sample_files_head(const struct job_directory *j, const struct run_file *r,
 					  const char *host, uint64_t period_ns);
 
-/* Counts the hosts whose sampling has ended, by their metadata; *missing gets the names of the
- * others, separated by blanks. */
-size_t sample_files_ended(const struct job_directory *j, const struct job_hosts *p,
+/* Counts the hosts whose sampling has ended, by their metadata; own is the run of the caller, which
+ * has. *missing gets the names of the others, separated by blanks. */
+size_t sample_files_ended(const struct job_directory *j, const struct job_hosts *p, const char *own,
 			  struct strbuf *missing);
 /* Merges the files of all hosts that have ended into samples.smp and removes them; those of other
  * hosts stay. Returns the number of files, or a negative errno; nothing is lost then. */

@@ -3,30 +3,17 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "context/current_job.h"
-#include "context/stored_job.h"
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "jobs/hardware/hardware.h"
 #include "jobs/metadata.h"
-#include "jobs/sample_files.h"
-#include "run/run.h"
+#include "monitor/monitor_internal.h"
 #include "run/run_internal.h"
 #include "run/signal_relay.h"
 #include "run/supervisor.h"
-#include "sampler/sidecar.h"
-#include "store/import/import.h"
-
-/* How often to look whether late hosts have ended. */
-#define LOOK_MS 200
-#define LOOK_SIZE_NS 1000000000ull
-#define HURRY_NS 10000000000ull
-#define PATIENCE_NS 120000000000ull
 
 #define MONITOR_LAYOUT(symbol, what) extern const struct monitor_layout monitor_layout_##symbol;
 #include "monitor/monitor_layouts.def"
@@ -47,32 +34,6 @@ const struct monitor_layout *monitor_layout_find(const char *name)
 	return NULL;
 }
 
-struct monitoring {
-	int64_t ended_us; /* when the job ended; 0: unknown */
-	struct context *ctx;
-	const struct monitor_options *o;
-	struct job_hosts peers;
-	struct job_directory job;
-	enum job_origin origin;
-	struct run_file file;
-	struct value *metadata; /* of this run */
-	struct job_processes watch;
-	bool watching;
-	bool began; /* the job is ours: nobody else stores its directory */
-	struct sample_file_head head;
-	struct sidecar sidecar;
-	int status; /* exit status of the command; -1: there is none */
-};
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
-			      .tv_nsec = (long)(ns % 1000000000u)};
-
-	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
-		;
-}
-
 /* ---- the job ---- */
 
 /* Looks for processes until there are some. */
@@ -89,7 +50,7 @@ static int find_processes(struct monitoring *m, const struct job_processes_optio
 	}
 	m->watching = true;
 	while ((r = job_processes_update(&m->watch)) == 0 && clock_boottime_ns() < until)
-		sleep_ns(m->o->find_every_ns);
+		monitor_sleep(m->o->find_every_ns);
 	if (r > 0)
 		return 0;
 	if (r < 0)
@@ -135,57 +96,17 @@ static char *name_of(const struct monitoring *m)
 	return xstrdup(path_base(first->str.data + (*first->str.data == '-')));
 }
 
-static int open_job(struct monitoring *m)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_free_ char *found = job_identify(m->ctx, &m->origin);
-	_cleanup_free_ char *id = m->o->jobid ? xstrdup(m->o->jobid)
-				  : found     ? xstrdup(found)
-					      : job_id_make();
-	_cleanup_free_ char *made = xasprintf("plimsoll-%s", id);
-	const char *dir = m->o->dir ? m->o->dir : job_inherited_dir(m->ctx);
-
-	if (!job_id_valid(id)) {
-		log_error("invalid job id '%s': use at most 128 printable characters, no slash, no "
-			  "blank, no leading dot",
-			  id);
-		return -EINVAL;
-	}
-	int r = job_directory_open_path(&m->job, &m->ctx->config, dir ? dir : made, id, true, &why);
-	if (r < 0) {
-		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
-		return r;
-	}
-	job_directory_keep(&m->job);
-	_cleanup_free_ char *name = name_of(m);
-	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
-	value_set(meta, "started_by_monitor", value_bool(true));
-	r = job_directory_create_meta(&m->job, meta);
-	if (r < 0 && r != -EEXIST) {
-		log_error("cannot write the metadata of job %s in '%s': %s", m->job.id, m->job.path,
-			  strerror(-r));
-		return r;
-	}
-	if (r == -EEXIST)
-		job_join(m->ctx, &m->job, m->o->name);
-	/* a separate job, not part of another */
-	if (m->ctx->personality->follows_session && m->origin == JOB_NONE &&
-	    !job_inherited_dir(m->ctx))
-		(void)last_job_set(&m->ctx->config, m->job.path);
-	r = run_file_make(&m->file, &m->job, m->peers.self, SAMPLE_FILES_SUFFIX, &why);
-	if (r < 0)
-		log_error("%s", why.buf);
-	return r;
-}
-
-/* ---- metadata of the run ---- */
-
 static void begin_metadata(struct monitoring *m)
 {
+	char host[65], boot[9];
+
+	this_host(host, sizeof(host), boot);
 	m->metadata = value_new(VALUE_DICT);
 	value_set(m->metadata, "run", value_str(m->file.run));
 	value_set(m->metadata, "jobid", value_str(m->job.id));
 	value_set(m->metadata, "host", value_str(m->peers.self));
+	if (strcmp(m->peers.self, host) != 0)
+		value_set(m->metadata, "hostname", value_str(host));
 	value_set(m->metadata, "pid", value_int(getpid()));
 	value_set(m->metadata, "sampling", value_new(VALUE_DICT));
 	value_set(m->metadata, "interval_ns", value_int((int64_t)m->o->interval_ns));
@@ -201,20 +122,92 @@ static void begin_metadata(struct monitoring *m)
 	(void)run_file_write_metadata(&m->file, m->metadata);
 }
 
-/* The host that merges the samples waits for the end in this metadata. */
-static int end_metadata(struct monitoring *m, struct value *sampling)
+static void release_job(struct monitoring *m)
 {
-	if (sampling)
-		value_set(m->metadata, "sampling", sampling);
-	if (m->status >= 0)
-		value_set(m->metadata, "exitcode", value_int(m->status));
-	metadata_set_time(m->metadata, "end", m->ended_us ? m->ended_us : clock_realtime_us());
-	int r = run_file_write_metadata(&m->file, m->metadata);
-	if (r < 0)
-		log_error("cannot write the metadata of sampling in '%s': %s", m->job.path,
-			  strerror(-r));
+	job_directory_release(&m->job);
+	run_file_release(&m->file);
+	value_free(m->metadata);
+	m->metadata = NULL;
+}
+
+/* Writes the metadata of the job, or joins it. */
+static int create_job(struct monitoring *m, bool *ret_joins)
+{
+	_cleanup_free_ char *name = name_of(m);
+	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
+
+	value_set(meta, "started_by_monitor", value_bool(true));
+	int r = job_directory_create_meta(&m->job, meta);
+	*ret_joins = r == -EEXIST;
+	if (r == 0 || *ret_joins)
+		return 0;
+	if (!job_directory_is_there(&m->job))
+		return -ESTALE;
+	log_error("cannot write the metadata of job %s in '%s': %s", m->job.id, m->job.path,
+		  strerror(-r));
 	return r;
 }
+
+/* Creates or joins the job, and creates the files of this run in it, all while nobody may remove
+ * it. -ESTALE: the job was removed meanwhile. */
+static int try_job(struct monitoring *m, const char *dir, const char *id)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	bool joins = false;
+	int r = job_directory_open_path(&m->job, &m->ctx->config, dir, id, true, &why);
+
+	if (r < 0) {
+		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	job_directory_keep(&m->job);
+	_cleanup_close_ int hold = job_directory_hold(&m->job);
+	if (hold == -ESTALE || (r = create_job(m, &joins)) < 0)
+		return hold == -ESTALE ? hold : r;
+	r = run_file_make(&m->file, &m->job, m->peers.self, SAMPLE_FILES_SUFFIX, &why);
+	if (r == 0)
+		begin_metadata(m);
+	/* the lock may be missing */
+	if (!job_directory_is_there(&m->job))
+		return -ESTALE;
+	if (r < 0)
+		log_error("%s", why.buf);
+	close_fd(&hold);
+	if (r == 0 && joins)
+		job_join(m->ctx, &m->job, m->o->name);
+	return r;
+}
+
+static int open_job(struct monitoring *m)
+{
+	_cleanup_free_ char *found = job_identify(m->ctx, &m->origin);
+	_cleanup_free_ char *id = m->o->jobid ? xstrdup(m->o->jobid)
+				  : found     ? xstrdup(found)
+					      : job_id_make();
+	_cleanup_free_ char *made = xasprintf("plimsoll-%s", id);
+	const char *dir = m->o->dir ? m->o->dir : job_inherited_dir(m->ctx);
+	int r = -ESTALE;
+
+	if (!job_id_valid(id)) {
+		log_error("invalid job id '%s': use at most 128 printable characters, no slash, no "
+			  "blank, no leading dot",
+			  id);
+		return -EINVAL;
+	}
+	for (int i = 0; r == -ESTALE && i < JOB_TRIES; i++) {
+		release_job(m);
+		r = try_job(m, dir ? dir : made, id);
+	}
+	if (r == -ESTALE)
+		log_error("cannot record into '%s': it keeps being removed", m->job.path);
+	/* a separate job, not part of another */
+	if (r == 0 && m->ctx->personality->follows_session && m->origin == JOB_NONE &&
+	    !job_inherited_dir(m->ctx))
+		(void)last_job_set(&m->ctx->config, m->job.path);
+	return r;
+}
+
+/* ---- metadata of the run ---- */
 
 /* ---- sampling ---- */
 
@@ -376,147 +369,14 @@ static struct value *sampling_of_command(struct monitoring *m)
 	return hooks.sampling;
 }
 
-/* ---- merging ---- */
-
-static void end_job(struct monitoring *m, const char *missing)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_value_ struct value *meta = NULL;
-	_cleanup_close_ int lock = job_directory_lock(&m->job);
-
-	if (job_directory_read_meta(&m->job, &meta, NULL, &why) < 0 ||
-	    !value_get(meta, "started_by_monitor"))
-		return;
-	m->began = !job_inherited_dir(m->ctx);
-	/* other hosts may have ended later */
-	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
-	m->job.layout->stop(meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
-			    environment_metadata(&m->ctx->config, environ));
-	if (*missing)
-		value_set(meta, "missing_hosts", value_str(missing));
-	int r = job_directory_write_meta(&m->job, meta, true);
-	if (r < 0)
-		log_warn("cannot write the end of job %s in '%s': %s", m->job.id, m->job.path,
-			 strerror(-r));
-}
-
-/* A batch job is stored when it has ended; samples beside it are easily forgotten. */
-static void say_not_stored(const struct monitoring *m)
-{
-	_cleanup_strbuf_ struct strbuf dir = STRBUF_INIT;
-
-	if (!m->began || m->o->finish || m->o->no_submit || m->o->quiet || m->ctx->verbosity < 0)
-		return;
-	text_add_shell(&dir, m->o->dir ? m->o->dir : path_base(m->job.path));
-	fprintf(stderr,
-		"plimsoll: these samples are not in the store: `plimsoll submit %s` adds them to "
-		"job %s\n",
-		dir.buf, m->job.id);
-}
-
-static void submit(struct monitoring *m)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_store_ struct store *s = NULL;
-	const struct import_options how = {.replace = true};
-	struct import_result in;
-
-	if (m->o->no_submit || m->o->finish ||
-	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx)))) {
-		say_not_stored(m);
-		return;
-	}
-	if (open_store(m->ctx, STORE_WRITE, &s) < 0) {
-		log_warn("the job stays in '%s' and is not in the store", m->job.path);
-		return;
-	}
-	if (submit_input(m->ctx, &s, m->job.path, &how, &in, &why) < 0)
-		log_warn("the job is not in the store: %s", why.buf);
-	import_result_release(&in);
-}
-
-static int add_size(void *user, int fd, const char *name)
-{
-	uint64_t *total = user;
-	struct stat st;
-
-	(void)name;
-	if (fstat(fd, &st) == 0)
-		*total += (uint64_t)st.st_size;
-	close(fd);
-	return 0;
-}
-
-/*
- * Waits for the given time; with wait_sampling as long as they sample and then for that time. A
- * batch system that ended us kills us soon, and has ended the others, too.
- */
-static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
-{
-	const char *ended_by = value_get_str(value_get(m->metadata, "sampling"), "ended_by");
-	bool hurry = ended_by && !strcmp(ended_by, "signal");
-	bool patient = m->o->wait_sampling && !hurry;
-	uint64_t wait = m->o->merge_ns, size = 0, next_look = 0;
-	/* with less than two periods a sampling host would seem to have stopped */
-	uint64_t least = 2 * m->o->interval_ns < PATIENCE_NS ? 2 * m->o->interval_ns : PATIENCE_NS;
-
-	if (hurry && wait > HURRY_NS)
-		wait = HURRY_NS;
-	if (patient && wait < least)
-		wait = least;
-	uint64_t until = clock_boottime_ns() + wait;
-	while (sample_files_ended(&m->job, &m->peers, missing) < m->peers.expected) {
-		uint64_t now = clock_boottime_ns(), sampled = 0;
-
-		if (now >= until)
-			return;
-		if (patient && now >= next_look) {
-			(void)job_directory_visit_samples(&m->job, JOB_DIRECTORY_RECORDS, add_size,
-							  &sampled, NULL);
-			until = sampled != size ? now + wait : until;
-			size = sampled;
-			next_look = now + LOOK_SIZE_NS;
-		}
-		sleep_ns(LOOK_MS * 1000000ull);
-		strbuf_reset(missing);
-	}
-}
-
-/* On the first host: waits for the others and merges; reports those that are missing. */
-static int merge_hosts(struct monitoring *m)
-{
-	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT, why = STRBUF_INIT;
-	int r = 0;
-
-	wait_for_hosts(m, &missing);
-	if (missing.len)
-		log_warn("hosts that did not report within %.0f s: %s; their samples are in '%s'",
-			 (double)m->o->merge_ns * 1e-9, missing.buf, m->job.path);
-	end_job(m, missing.buf);
-	if (m->o->finish) {
-		struct monitor_finish f = {&m->job, &m->peers, missing.buf};
-
-		return m->o->finish(m->o->user, &f);
-	}
-	if (m->o->layout)
-		r = m->o->layout->write(
-			m->o, &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
-	if (r == 0 && (m->peers.expected > 1 || m->peers.name_count > 1) &&
-	    (r = sample_files_merge(&m->job, &why)) < 0)
-		log_error("%s", why.buf);
-	submit(m);
-	return r < 0 ? r : 0;
-}
-
 /* A host without processes of the job reports, so that the others do not wait. */
 static int report_nothing(struct monitoring *m)
 {
 	if (open_job(m) < 0)
 		return EXIT_FAILED;
-	begin_metadata(m);
-	bool failed = end_metadata(m, NULL) < 0;
+	bool failed = monitor_keep_result(m, NULL) < 0;
 	if (m->peers.first)
-		failed |= merge_hosts(m) < 0;
+		failed |= monitor_merge_hosts(m) < 0;
 	return failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -528,14 +388,13 @@ static int monitor(struct monitoring *m)
 		return report_nothing(m);
 	if (r < 0 || open_job(m) < 0)
 		return EXIT_FAILED;
-	begin_metadata(m);
 	m->head = sample_files_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
 	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
 	say_result(m, sampling);
 	bool failed = !sampling || value_get(sampling, "write_error");
-	failed |= end_metadata(m, sampling) < 0;
+	failed |= monitor_keep_result(m, sampling) < 0;
 	if (m->peers.first)
-		failed |= merge_hosts(m) < 0;
+		failed |= monitor_merge_hosts(m) < 0;
 	return m->status >= 0 ? m->status : failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -557,8 +416,6 @@ int do_monitor(struct context *ctx, const struct monitor_options *o)
 		job_processes_close(&m.watch);
 	sample_file_head_release(&m.head);
 	job_hosts_release(&m.peers);
-	job_directory_release(&m.job);
-	run_file_release(&m.file);
-	value_free(m.metadata);
+	release_job(&m);
 	return status;
 }

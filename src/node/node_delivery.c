@@ -176,7 +176,8 @@ void node_counts(const struct node *n, struct value *v)
 
 	node_add_root_problems(n, problems);
 	set_count(c, "jobs_ended", n->jobs_ended);
-	set_count(c, "readings", n->readings);
+	set_count(c, "ticks", n->readings);
+	set_count(c, "readings", n->readings); /* the older name */
 	if (n->deliver) {
 		struct sender_counts d;
 

@@ -1,6 +1,4 @@
-/*
- * Frames, and helpers without libc. A sink, such as sink_records.c, writes the frames.
- */
+/* Frames, and helpers without libc. record_output.c writes the frames. */
 #include "preload/guest.h"
 
 #include <errno.h>

@@ -136,7 +136,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	if (libc_minor() < OLDEST_MINOR || !on_exit || !argv || !envp)
 		return;
 	read_environment(envp, &env);
-	if (!sink_choose(&env))
+	if (!output_choose(&env))
 		return;
 	guest.pid = guest.image_pid = (int)sys0(__NR_getpid);
 	guest.first_pidns = guest.pid == 1 ? space_of_caller() : 0;

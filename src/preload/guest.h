@@ -88,7 +88,7 @@ struct environment {
 };
 
 /* Does this process record? Sets guest.path and completes env. */
-bool sink_choose(struct environment *env);
+bool output_choose(struct environment *env);
 /* Are we in another batch job than PLIMSOLL_CONTEXT? */
 bool context_is_other(const char *context, char **envp);
 /* Sets guest.hostname, as used in file names. */

@@ -56,7 +56,7 @@ static bool path_prepared(const char *file, size_t n)
 	return path_add(&used, file, n);
 }
 
-bool sink_choose(struct environment *env)
+bool output_choose(struct environment *env)
 {
 	char suffix[32];
 

@@ -20,7 +20,7 @@ struct report_proc {
 /* Counts for the findings. */
 struct report_tally {
 	int64_t signalled, killed; /* by any signal, by SIGKILL */
-	int64_t failed;
+	int64_t failed;            /* by their exit status */
 	int64_t running;
 	int64_t brief, brief_cpu; /* processes below BRIEF_US, and their CPU */
 	int64_t without_time, without_cpu;

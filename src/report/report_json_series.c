@@ -266,7 +266,8 @@ size_t report_json_series(const struct report *r, struct json_writer *j, int64_t
 		json_str(j, "entity", c->entity);
 		json_bool(j, "rate", c->counter);
 		json_bool(j, "seldom", c->seldom);
-		json_i64(j, "readings", c->readings);
+		json_i64(j, "samples", c->readings);
+		json_i64(j, "readings", c->readings); /* the older name */
 		report_json_figure(j, "mean", c->mean);
 		report_json_figure(j, "maximum", c->maximum);
 		columns_make(&columns, c, &t, !extremes || extremes(r, i));

@@ -99,7 +99,7 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 	struct report_tally *t = &l->tally;
 	int64_t signal = stmt_get_int(st, EXITSIGNAL);
 
-	t->failed += p->failed;
+	t->failed += p->failed && !signal;
 	t->signalled += signal != 0;
 	t->running += (stmt_get_int(st, STATE) & 15) == 3;
 	t->killed += signal == 9;

@@ -9,8 +9,9 @@
 
 #define WIDTH 80
 #define LABEL 13 /* columns of the labels */
-#define SPARK 25
-#define NAME 26     /* columns of the name of a series */
+#define SPARK 25 /* columns of a sparkline; long names of series leave less */
+#define NAME 26  /* columns of a name */
+#define NAME_MAX_COLUMNS 38
 #define ROWS 8      /* of a table */
 #define PER_PANEL 4 /* series of a panel */
 #define REASONS 4   /* of absences */
@@ -22,6 +23,7 @@ struct text {
 	struct strbuf *out;
 	struct sheet sheet;
 	bool utf8;
+	size_t name; /* columns of the names of series */
 };
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -45,10 +47,13 @@ static void add_name(struct strbuf *out, const char *name, size_t columns)
 
 	/* a name may have megabytes: only what may fit is made printable */
 	text_add_printable(&safe, name, strnlen(name, columns * 8));
-	size_t n = fitting(safe.buf, safe.len, columns), w;
+	bool cut = text_width(safe.buf, safe.len) > columns;
+	size_t n = fitting(safe.buf, safe.len, columns - cut);
 
 	strbuf_add(out, safe.buf, n);
-	for (w = text_width(safe.buf, n); w < columns; w++)
+	if (cut)
+		strbuf_addstr(out, text_is_utf8() ? "…" : ">");
+	for (size_t w = text_width(safe.buf, n) + cut; w < columns; w++)
 		strbuf_addch(out, ' ');
 }
 
@@ -113,7 +118,7 @@ static void verdict(const struct text *s)
 	heading(s, "VERDICT");
 	for (size_t i = 0; i < s->r->findings.count; i++)
 		add_finding(s, &s->r->findings.list[i],
-			    finding_kind_label(s->r->findings.list[i].kind), false);
+			    finding_kind_name(s->r->findings.list[i].kind), false);
 }
 
 /* ---- sparklines ----------------------------------------------------------------------------- */
@@ -145,14 +150,20 @@ static void add_value(struct strbuf *out, double v, const char *unit)
 	}
 }
 
+static size_t spark_columns(const struct text *s)
+{
+	return NAME + SPARK - s->name;
+}
+
 /* The time of all sparklines, and their columns. */
 struct span {
 	int64_t from, to;
 	size_t columns;
 };
 
-static struct span span_of(const struct report *r)
+static struct span span_of(const struct text *s)
 {
+	const struct report *r = s->r;
 	struct span t = {INT64_MAX, INT64_MIN, 0};
 
 	for (size_t i = 0; i < r->series_count; i++) {
@@ -164,7 +175,7 @@ static struct span span_of(const struct report *r)
 		t.to = c->points[c->count - 1].time > t.to ? c->points[c->count - 1].time : t.to;
 		t.columns = c->count > t.columns ? c->count : t.columns;
 	}
-	t.columns = t.columns < SPARK ? t.columns : SPARK;
+	t.columns = t.columns < spark_columns(s) ? t.columns : spark_columns(s);
 	return t;
 }
 
@@ -183,9 +194,9 @@ static void spark_series(const struct text *s, const struct report_series *c, co
 		*to = isnan(*to) || p[i].value > *to ? p[i].value : *to;
 	}
 	strbuf_addstr(s->out, "  ");
-	add_name(s->out, c->label, NAME);
+	add_name(s->out, c->label, s->name);
 	strbuf_addch(s->out, ' ');
-	add_spark(s, v, SPARK, c->maximum);
+	add_spark(s, v, spark_columns(s), c->maximum);
 	if (isnan(c->mean))
 		strbuf_addf(&mean, "%lld %s", (long long)c->readings,
 			    plural(c->readings, "sample", "samples"));
@@ -207,12 +218,12 @@ static void series_heading(const struct text *s)
 	heading(s, text);
 }
 
-/* The first few series of each panel that are not 0. */
-static void all_series(const struct text *s)
+/* The first few series of each panel that are not 0; returns the number of others. Prints nothing
+ * but finds the width of their names without a span. */
+static size_t each_series(struct text *s, const struct span *span)
 {
-	struct span span = span_of(s->r);
 	const char *panel = "";
-	size_t any = 0, shown = 0, left = 0;
+	size_t shown = 0, left = 0;
 
 	for (size_t i = 0; i < s->r->series_count; i++) {
 		const struct report_series *c = &s->r->series[i];
@@ -225,11 +236,26 @@ static void all_series(const struct text *s)
 			left++;
 			continue;
 		}
-		if (!any++)
-			series_heading(s);
 		shown++;
-		spark_series(s, c, &span);
+		size_t width = text_width(c->label, strlen(c->label));
+		if (span)
+			spark_series(s, c, span);
+		else if (width > s->name)
+			s->name = width < NAME_MAX_COLUMNS ? width : NAME_MAX_COLUMNS;
 	}
+	return left;
+}
+
+static void all_series(struct text *s)
+{
+	size_t begin = s->out->len;
+
+	(void)each_series(s, NULL);
+	struct span span = span_of(s);
+	series_heading(s);
+	size_t heading_end = s->out->len, left = each_series(s, &span);
+	if (s->out->len == heading_end)
+		strbuf_cut(s->out, begin);
 	if (left)
 		strbuf_addf(s->out,
 			    "  (%zu more that are 0 or less important; `plimsoll series` lists "
@@ -278,7 +304,7 @@ static void group_row(const struct text *s, const struct report_group *g, int64_
 		text_add_bytes(&io, (double)(g->read != UNKNOWN ? g->read : 0) +
 					    (double)(g->written != UNKNOWN ? g->written : 0));
 	strbuf_addstr(s->out, "  ");
-	add_name(s->out, *g->name ? g->name : "(no name)", 26);
+	add_name(s->out, *g->name ? g->name : "(no name)", NAME);
 	strbuf_addch(s->out, ' ');
 	add_right(s->out, count.buf, 9);
 	strbuf_addch(s->out, ' ');
@@ -354,7 +380,8 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 	struct text s = {.r = r,
 			 .out = out,
 			 .sheet = {out, color, brief ? BRIEF_LABEL : LABEL, WIDTH},
-			 .utf8 = text_is_utf8()};
+			 .utf8 = text_is_utf8(),
+			 .name = NAME};
 
 	if (brief) {
 		brief_lines(&s);

@@ -10,6 +10,17 @@
 #define BYTES_AHEAD (4u << 20)
 #define COLUMN_MIN 10 /* a column is not cut to less */
 
+static void add_heading(const struct stream_table *g, size_t c, struct strbuf *out)
+{
+	unsigned flags = g->human ? 0 : g->columns[c].flags;
+
+	strbuf_addstr(out, g->columns[c].name);
+	if ((flags & COLUMN_US) == COLUMN_US)
+		strbuf_addstr(out, "(us)");
+	else if ((flags & COLUMN_KIB) == COLUMN_KIB)
+		strbuf_addstr(out, "(KiB)");
+}
+
 void stream_table_begin(struct stream_table *g, const struct terminal_table_column *columns,
 			size_t count, bool csv, FILE *f)
 {
@@ -23,8 +34,12 @@ void stream_table_begin(struct stream_table *g, const struct terminal_table_colu
 				   .widths = xcalloc(count, sizeof(*g->widths))};
 	g->human = g->page && !csv;
 	g->color = color_on(f);
-	for (size_t c = 0; c < count; c++)
-		g->widths[c] = text_width(columns[c].name, strlen(columns[c].name));
+	for (size_t c = 0; !csv && c < count; c++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		add_heading(g, c, &name);
+		g->widths[c] = text_width(name.buf, name.len);
+	}
 	for (size_t c = 0; csv && c < count; c++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
@@ -189,8 +204,10 @@ static void print_ahead(struct stream_table *g)
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
 	lay_out(g);
-	for (size_t c = 0; c < g->column_count; c++)
-		strbuf_add(&names, g->columns[c].name, strlen(g->columns[c].name) + 1);
+	for (size_t c = 0; c < g->column_count; c++) {
+		add_heading(g, c, &names);
+		strbuf_addch(&names, 0);
+	}
 	print_row(g, 0, names.buf);
 	for (const char *p = g->ahead.buf, *end = p + g->ahead.len; p < end;) {
 		char color = *p++;

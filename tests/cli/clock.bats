@@ -21,7 +21,7 @@ on_clock() {
   CLOCKSTEP_FILE=$WORK/clock.$1 LD_PRELOAD=$PROGRAMS/libclockstep.so "${@:2}" 3>&- &
   PIDS+=($!)
 }
-ticks() { plimsoll configure n --show --json | jq .counts.readings; }
+ticks() { plimsoll configure n --show --json | jq .counts.ticks; }
 ticks_are() { [ "$(ticks)" -ge "$1" ]; }
 # some more of it
 a_while() { until_true ticks_are $(($(ticks) + 4)); }

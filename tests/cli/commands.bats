@@ -12,6 +12,15 @@ make_job() {
 
 # ---- front door ----------------------------------------------------------------------------------------
 
+@test "sinks lists the sinks of a collector, and records its formats" {
+  equal sinks "$(plimsoll sinks --json | jq -r '.[].name' | paste -sd ' ')" \
+    "clickhouse csv elastic hdf5 jsonl prometheus remote-write stdout store"
+  equal targets "$(plimsoll sinks | awk 'NR > 1 { print $1 }' | paste -sd ' ')" \
+    "$(plimsoll sinks --json | jq -r '.[] | "\(.name):\(.target)"' | paste -sd ' ')"
+  run --separate-stderr plimsoll records --format sinks
+  [[ $stderr == *"--format takes csv, jsonl, table or tsv, not 'sinks'"* ]] || fail "$stderr"
+}
+
 @test "help, version, and wrong words" {
   run plimsoll version
   [[ $output =~ ^plimsoll\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"

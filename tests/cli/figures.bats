@@ -151,7 +151,7 @@ P
   plimsoll report last --json >report.json
   readings=$(ask "SELECT max(count) FROM series WHERE metric = 'process_memory.pss' AND entity_kind = 'job'")
   at_most readings "$readings" 10
-  equal seldom "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .seldom, .readings' report.json | paste -sd' ')" "true $readings"
+  equal seldom "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .seldom, .samples' report.json | paste -sd' ')" "true $readings"
   # two of one step are one point
   at_most points "$(jq -c '.series[] | select(.metric == "process_memory.pss" and .host == null) | .values | map(select(. != null)) | length' report.json)" "$readings"
   equal often "$(jq -c '.series[] | select(.metric == "process.rss" and .host == null) | .seldom' report.json)" false

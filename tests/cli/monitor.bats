@@ -471,3 +471,31 @@ sampled_some() {
   [[ $stderr == *"jobs: nothing to read: there is no job on this node"* ]] || fail "$stderr"
   [[ $stderr == *"jobproc: nothing to read: there is no job on this node"* ]] || fail "$stderr"
 }
+
+@test "a directory removed by submit --remove while a monitor begins is created again" {
+  python3 "$PL_SOURCE/tests/cli/locked.py" job remove plimsoll monitor -q --no-submit -i 50ms -d job -- sleep 0.2
+  equal job "$(jq -r '.exitcode, .jobname' job/job.json | xargs)" "0 sleep"
+  equal command "$(jq -c .command job/*/*.json)" '["sleep","0.2"]'
+  at_least samples "$(readings process | wc -l)" 2
+}
+
+@test "the end of a monitor and of its job are written under one lock" {
+  # shellcheck disable=SC2016
+  equal "while somebody has the lock" "$(python3 "$PL_SOURCE/tests/cli/locked.py" job end \
+    plimsoll monitor -q --no-submit -i 50ms -d job -- sh -c 'until [ -e go ]; do sleep 0.05; done')" open
+  equal ends "$(jq -s '[.[] | has("end") or has("stop_us")] | all' job/job.json job/*/*.json)" true
+  rm go
+  # a host may have another name in the job than it has for the kernel
+  SLURM_JOB_ID=79 SLURM_STEP_ID=3 SLURM_STEP_NODELIST=n1 SLURM_NODEID=0 SLURMD_NODENAME=n1 \
+    plimsoll monitor -q --no-submit -i 50ms -d job -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
+  local monitor=$!
+  wait_for eval 'ls job/n1.*/*.json >/dev/null 2>&1'
+  export PLIMSOLL_DB=$WORK/store.db
+  run --separate-stderr plimsoll submit --remove job
+  equal status "$status" 1
+  [[ $stderr == *"'job' was submitted but is kept: plimsoll monitor (pid $monitor) still records to it"* ]] || fail "$stderr"
+  touch go
+  wait $monitor
+  plimsoll submit -q --remove job
+  [ ! -e job ] || fail "not removed"
+}

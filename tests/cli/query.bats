@@ -127,22 +127,22 @@ pids() {
   three_jobs
   plimsoll list --json >list.json
   equal keys "$(jq -c '.[0] | keys_unsorted' list.json)" \
-    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","format","source","ingested"]'
+    '["jobid","jobname","user","cluster","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","format","source","ingested"]'
   equal first "$(jq -c '.[0] | del(.source, .ingested)' list.json)" \
-    '{"jobid":"alpha-1","jobname":"weather","user":"alice","hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"processes":7,"images":7,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"plimsoll"}'
+    '{"jobid":"alpha-1","jobname":"weather","user":"alice","cluster":null,"hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"processes":7,"images":7,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"plimsoll"}'
   equal hosts "$(jq -c '[.[].hosts]' list.json)" '[["n1","n9"],["n2","n3"],["n1"]]'
   equal codes "$(jq -c '[.[].exitcode]' list.json)" '[0,3,0]'
   equal zone "$(TZ=Asia/Kolkata plimsoll list --json alpha-1 | jq -r '.[0].start')" 2020-09-13T17:30:00.000000+05:30
   # the same in order and out of it: tags belong to their jobs
   equal reordered "$(plimsoll list --json --order -start | jq -Sc 'sort_by(.start)')" "$(jq -Sc . list.json)"
   equal csv "$(plimsoll list --csv --user bob | sed 's/,dir-.*//')" \
-    'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,processes,images,num_procs,num_threads,tags,format,source,ingested
+    'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,processes,images,num_procs,num_threads,tags,format,source,ingested,cluster
 beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,2,2,exp:b;run:1,plimsoll'
   equal table "$(plimsoll list)" \
-    'JOBID    NAME        USER   START                  DURATION        CPU  PROCS  EXIT
-alpha-1  weather     alice  2020-09-13 12:00:00   600000000   42900000      7     0
-beta-2   ocean_100%  bob    2020-09-13 13:00:00  1800000000  900000005      2     3
-Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1     0'
+    'JOBID    NAME        USER   START                DURATION(us)    CPU(us)  PROCS  EXIT
+alpha-1  weather     alice  2020-09-13 12:00:00     600000000   42900000      7     0
+beta-2   ocean_100%  bob    2020-09-13 13:00:00    1800000000  900000005      2     3
+Alpha_3  Weather     alice  2020-09-14 12:00:00      60000000         40      1     0'
   equal none "$(plimsoll list --json --user nobody)" '[]'
   equal "no table" "$(plimsoll list --user nobody)" ''
 }
@@ -197,7 +197,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   three_jobs
   plimsoll show --json alpha-1 >show.json
   equal keys "$(jq -c 'keys_unsorted' show.json)" \
-    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","command","array_task","cut_off","io_unknown","sums","peaks","warnings","format","source","ingested"]'
+    '["jobid","jobname","user","cluster","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","command","array_task","cut_off","io_unknown","sums","peaks","warnings","format","source","ingested"]'
   equal values "$(jq -c '[.jobid, .duration, .cpu_time, .num_procs, .num_threads, .tags.run, .annotations.note.x[0]]' show.json)" \
     '["alpha-1",600000000,42900000,7,8,"1",1]'
   # rssmax is summed over threads and processes as in EPMT, and its peak is one process
@@ -278,9 +278,9 @@ r = [r for r in rows if r["pid"] == "105"][0]
 assert (r["exename"], r["cpu_time"], r["parent"], r["depth"], r["tags"], r["duration"]) == ("cc1", "40000000", "104", "2", "op:compile", "50000000"), r
 P
   equal table "$(plimsoll procs alpha-1 --limit 2)" \
-    'PID  PARENT  START                 DURATION      CPU   RSS  EXIT  COMMAND
-100          2020-09-13 12:00:00  600000000  1500000  4000     0  sh -c run
-101     100  2020-09-13 12:00:01    2000000   200000  1000     0  sed s/a/b/'
+    'PID  PARENT  START                DURATION(us)  CPU(us)  RSS(KiB)  EXIT  COMMAND
+100          2020-09-13 12:00:00     600000000  1500000      4000     0  sh -c run
+101     100  2020-09-13 12:00:01       2000000   200000      1000     0  sed s/a/b/'
 }
 
 # bats test_tags=engine
@@ -294,7 +294,30 @@ P
     '[1,104,300000,"make",7]'
   equal pid "$(plimsoll threads --json --pid 105 alpha-1 | jq -c 'map(.tid)')" '[105,205]'
   equal csv "$(plimsoll threads --csv --pid 105 alpha-1 | cut -d, -f2-5 | tr '\n' ' ')" 'pid,n,exename,tid 105,1,cc1,105 105,2,cc1,205 '
-  equal table "$(plimsoll threads --pid 105 alpha-1 | awk '{ print $1, $2, $(NF - 4) }' | tr '\n' ' ')" 'PID TID USER 105 105 30000000 105 205 10000000 '
+  equal table "$(plimsoll threads --pid 105 alpha-1 | awk '{ print $1, $2, $(NF - 4) }' | tr '\n' ' ')" 'PID TID USER(us) 105 105 30000000 105 205 10000000 '
+}
+
+@test "tree: an arrow marks the next program of a process, also where others started in between" {
+  use_store
+  # shellcheck disable=SC2016
+  plimsoll run -q -- sh -c '(exec env sh -c ": >a; until [ -e b ]; do :; done; exec nice true") & until [ -e a ]; do :; done; /bin/echo b >b; wait; (exec env env false); exit 0'
+  equal arrows "$(plimsoll tree --wide last | cut -c37- | sed 's/ -c .*//')" "$(printf '%s\n' COMMAND 'sh' '├─ env sh' '├→ sh' '├→ nice true' '├→ true' \
+    '├─ echo b' '├─ env env false' '├→ env false' '└→ false (exit 1)')"
+  equal ascii "$(LC_ALL=C plimsoll tree --wide last | cut -c37-40 | tail -n 2 | paste -sd ' ')" '|> e `> f'
+  plimsoll run -q -- env true
+  equal "a root" "$(plimsoll tree last | cut -c37- | tail -n 2 | paste -sd ' ')" 'env true → true'
+  # in JSON they are siblings, in the order of their start
+  equal json "$(plimsoll tree --json last | jq -c '[map(.exename), (map(.pid) | unique | length)]')" '[["env","true"],1]'
+}
+
+# bats test_tags=engine
+@test "list: the cluster of a job" {
+  use_store
+  SLURM_JOB_ID=4711 SLURM_CLUSTER_NAME=blue plimsoll run -q --submit -- true
+  plimsoll run -q -j 4712 --submit -- true
+  equal json "$(plimsoll list --json | jq -c 'sort_by(.jobid) | map([.jobid, .cluster])')" '[["4711","blue"],["4712",null]]'
+  equal csv "$(plimsoll list --csv --order jobid | awk -F, '{ print $1, $NF }' | paste -sd ' ')" 'jobid cluster 4711 blue 4712 '
+  equal show "$(plimsoll show --json 4711 | jq -r .cluster)" blue
 }
 
 @test "a total of all processes is there only where it means something" {
@@ -313,7 +336,7 @@ P
 @test "tree: drawn, folded, cut" {
   three_jobs
   equal tree "$(plimsoll tree alpha-1)" \
-    '        CPU         WALL       RSS  COMMAND
+    '    CPU(us)     WALL(us)  RSS(KiB)  COMMAND
    42200000    600000000      4000  sh -c run
      400000      6000000      3000  ├─ 3 x sed ... (some failed)
    40300000    100000000      1500  └─ make all

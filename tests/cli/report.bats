@@ -89,6 +89,11 @@ P
   report last
   equal failed "$(get '.findings[0] | [.kind, .weight, .title]')" '["failed","severe","it failed with exit status 3"]'
   get '.findings[0].evidence' | grep -q '2 of 2 processes ended with a status other than 0'
+  # a process that a signal ended counts as that, and not as failed too
+  plimsoll run -q sh -c 'sh -c "kill -TERM \$\$"; ls /nowhere; exit 3' 2>errors || true
+  report last
+  equal once "$(get '[.findings[] | [.kind, (.evidence | split(";")[0] | split(",")[0])]]')" \
+    '[["failed","2 of 3 processes ended with a status other than 0"],["killed","1 of 3 processes: 1 by SIGTERM"]]'
   # shellcheck disable=SC2016  # the shell that is run kills itself
   plimsoll run -q sh -c 'kill -TERM $$' || true
   report last
@@ -353,7 +358,7 @@ P
   meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
   report empty
   equal nothing "$(get '[.job.num_procs, .series, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
-  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["books","too little is known for a verdict"]]'
+  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["accounting","too little is known for a verdict"]]'
   plimsoll report empty >text
   grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
 

@@ -19,6 +19,22 @@ load store
   grep -q '^  *-> `plimsoll tree' text
 }
 
+@test "text: labels of series are whole, longer names end in a mark" {
+  use_store
+  mkdir -p job/n1.0123abcd
+  echo '{"plimsoll_job": 1, "jobid": "42", "user": "jo", "exitcode": 0, "tags": {}, "annotations": {}}' >job/job.json
+  awk 'BEGIN { for (k = 0; k <= 20; k++) { printf "%d process majflt count counter sum job job %d\n", k, k * k; printf "%d jobprocstats_default write_bytes bytes counter sum job job %d\n", k, 4096 * k } }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j 42 job/n1.0123abcd/run1.smp
+  LC_ALL=C.UTF-8 plimsoll report job >text
+  grep -q '^  page faults that read from a disk      *▁' text || fail "$(cat text)"
+  grep -q '^  queued for storage, by processes alive █' text || fail "$(cat text)"
+  at_most 'widest line' "$(LC_ALL=C.UTF-8 wc -L <text)" 80
+  cp /bin/true a-program-with-a-name-that-is-too-long
+  plimsoll run -q -- ./a-program-with-a-name-that-is-too-long
+  LC_ALL=C.UTF-8 plimsoll report last | grep -q '^  a-program-with-a-name-tha…  ' || fail "$(plimsoll report last)"
+  LC_ALL=C plimsoll report last | grep -q '^  a-program-with-a-name-tha>  '
+}
+
 @test "the form is the name's or --format's, and the output where it is wanted" {
   use_store
   native_job job --id 77 --procs 3

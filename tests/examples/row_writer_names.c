@@ -35,7 +35,6 @@ static int close_names(void *state)
 extern const struct row_writer row_writer_names;
 const struct row_writer row_writer_names = {
 	.name = "names",
-	.help = "one program name a line",
 	.open = open_names,
 	.write = write_names,
 	.close = close_names,

@@ -65,8 +65,8 @@ static const char *writer_name(size_t i)
 	}
 
 static const struct option_row rows[] = {
-	{OPT_CHOICE, 'f', "format", "FORMAT", "output format; see `plimsoll sinks`",
-	 AT(struct records_options, format), .word_at = writer_name},
+	{OPT_CHOICE, 'f', "format", "FORMAT", "output format", AT(struct records_options, format),
+	 .word_at = writer_name},
 	ROW_FORMAT("jsonl", "jsonl", "like --format=jsonl: one JSON object per line"),
 	ROW_FORMAT("json", "jsonl", "like --jsonl"),
 	ROW_FORMAT("csv", "csv", "like --format=csv"),

@@ -188,7 +188,8 @@ const struct command command_list = {
 		"8601, 'MM/DD/YYYY HH:MM', seconds since 1970, now, or a time relative to now such as "
 		"-3d or -2h. Times without a zone are local.\n\n"
 		"On a terminal, numbers have units, and tags are shown if there is room. Elsewhere, "
-		"durations are in microseconds and only --json and --csv print tags.",
+		"times are plain numbers, the headings name the unit, and only --json and --csv print "
+		"tags.",
 	.examples = "  plimsoll list --after -1d --exit failed\n"
 		    "  plimsoll list --tag exp_name:ESM4 --order -cpu_time --limit 10\n"
 		    "  plimsoll list --ids --id '68*' | xargs -n1 plimsoll show --json\n",

@@ -48,13 +48,16 @@ const struct command command_tree = {
 	.operands = {"JOB", 0, 1, HELP_LAST_JOB},
 	.description =
 		"Draws which process started which. CPU is the CPU time of a process and all its "
-		"descendants, WALL the time from start to end, RSS the maximum resident set size.\n\n"
+		"descendants, WALL the time from start to end, RSS the maximum resident set size. An "
+		"arrow marks the next program of the process above it, which executed it in its place "
+		"(exec).\n\n"
 		"Consecutive processes of the same name without visible descendants share one line, "
 		"'12 x sed': the sum of their CPU time, the time from the first start to the last end, "
 		"and the largest RSS. --all draws each process. [+12] means that 12 descendants are "
 		"hidden by --depth or --min-cpu.\n\n"
 		"Lines are cut at the width of the terminal, or at 80 columns. On a terminal, numbers "
-		"have units; elsewhere, and always in JSON and CSV, they are microseconds and KiB. "
+		"have units; elsewhere, and always in JSON and CSV, they are microseconds and KiB. In "
+		"JSON and CSV programs of one process are siblings with the same pid. "
 		"JSON is an array of the root processes of the job, each with an array of its "
 		"children.",
 	.examples = "  plimsoll tree last\n"

@@ -11,6 +11,9 @@
 #define COLUMN_RIGHT 1 /* numbers */
 #define COLUMN_WRAP 2  /* long text continues on the next line */
 #define COLUMN_CUT 4   /* long text is truncated to the terminal */
+/* of stream_table.h: without a terminal the heading names the unit of plain numbers */
+#define COLUMN_US (8 | COLUMN_RIGHT)
+#define COLUMN_KIB (16 | COLUMN_RIGHT)
 
 struct terminal_table_column {
 	const char *name;

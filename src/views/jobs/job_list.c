@@ -86,6 +86,7 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.ingested = stmt_get_int(st, 16),
 		.processes = stmt_get_int(st, 17),
 		.recorded = stmt_get_int(st, 19),
+		.cluster = store_text(l, st, 20),
 	};
 	struct job_row *row = &l->rows[l->count - 1];
 	row->fed = str_same(joblist_text(l, row->format), STORE_FED);
@@ -104,7 +105,8 @@ static int load_jobs(struct joblist *l, struct store *s, const struct job_filter
 		"j.exitcode, j.num_procs, j.num_threads, "
 		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.ingested_us, "
 		"j.processes, CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
-		"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END, " STORE_RECORDED,
+		"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END, " STORE_RECORDED
+		", nullif(j.cluster, '')",
 		f);
 
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
@@ -278,6 +280,7 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	json_str(j, "jobid", joblist_text(l, r->jobid));
 	json_str(j, "jobname", joblist_text(l, r->jobname));
 	json_str(j, "user", joblist_text(l, r->user));
+	json_str(j, "cluster", joblist_text(l, r->cluster));
 	json_begin_array(j, "hosts");
 	for (uint32_t i = r->hosts.first; i < r->hosts.first + r->hosts.count; i++)
 		json_str(j, NULL, joblist_text(l, l->entries[i].key));
@@ -362,6 +365,7 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct str
 	stream_table_str(g, joblist_text(l, r->format));
 	stream_table_str(g, joblist_text(l, r->source));
 	stream_table_time(g, r->ingested);
+	stream_table_str(g, joblist_text(l, r->cluster));
 	stream_table_row(g, 0);
 }
 
@@ -434,8 +438,8 @@ static int print_table(const struct joblist *l, FILE *f)
 		{"NAME", COLUMN_CUT},
 		{"USER", COLUMN_CUT},
 		{"START", 0},
-		{"DURATION", COLUMN_RIGHT},
-		{"CPU", COLUMN_RIGHT},
+		{"DURATION", COLUMN_US},
+		{"CPU", COLUMN_US},
 		{"PROCS", COLUMN_RIGHT},
 		{"IMAGES", COLUMN_RIGHT},
 		{"EXIT", COLUMN_RIGHT},
@@ -469,7 +473,7 @@ static int print_csv(const struct joblist *l, FILE *f)
 		{"start", 0},     {"end", 0},         {"submit", 0},    {"duration", 0},
 		{"cpu_time", 0},  {"exitcode", 0},    {"processes", 0}, {"images", 0},
 		{"num_procs", 0}, {"num_threads", 0}, {"tags", 0},      {"format", 0},
-		{"source", 0},    {"ingested", 0},
+		{"source", 0},    {"ingested", 0},    {"cluster", 0},
 	};
 	struct stream_table g;
 

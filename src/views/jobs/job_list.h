@@ -13,7 +13,7 @@ struct job_entries {
 struct job_row {
 	int64_t no;
 	/* places in the list's texts; 0: absent */
-	size_t jobid, jobname, user, format, source;
+	size_t jobid, jobname, user, cluster, format, source;
 	/* UNKNOWN where not known; us */
 	int64_t submit, start, end, duration, cpu, exitcode, ingested;
 	int64_t processes, images, num_threads;

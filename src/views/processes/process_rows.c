@@ -160,9 +160,9 @@ static void write_json(struct proc_output *w, struct stmt *st)
 /* ---- tables --------------------------------------------------------------------------------- */
 
 static const struct terminal_table_column table_columns[] = {
-	{"PID", COLUMN_RIGHT},      {"PARENT", COLUMN_RIGHT}, {"START", 0},
-	{"DURATION", COLUMN_RIGHT}, {"CPU", COLUMN_RIGHT},    {"RSS", COLUMN_RIGHT},
-	{"EXIT", COLUMN_RIGHT},     {"COMMAND", COLUMN_CUT},
+	{"PID", COLUMN_RIGHT},   {"PARENT", COLUMN_RIGHT}, {"START", 0},
+	{"DURATION", COLUMN_US}, {"CPU", COLUMN_US},       {"RSS", COLUMN_KIB},
+	{"EXIT", COLUMN_RIGHT},  {"COMMAND", COLUMN_CUT},
 };
 
 static void write_table(struct proc_output *w, struct stmt *st)

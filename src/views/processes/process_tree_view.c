@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/hash_map.h"
+#include "core/system/procparse.h"
+#include "records/accounting.h"
+#include "store/ingest/ingest.h"
 #include "store/ingest/merge_streamed.h"
 #include "views/processes/process_list.h"
 #include "views/stream_table.h"
@@ -85,6 +89,7 @@ static struct tree_node node_from(struct stmt *st)
 		.has_signal = stmt_get_int(st, 10) != 0,
 		.exename = (uint32_t)stmt_get_int(st, 11),
 		.args = (uint32_t)stmt_get_int(st, 12),
+		.replaced = ingest_state_unpack(stmt_get_int(st, 13)).ended == ENDED_EXEC,
 	};
 }
 
@@ -97,7 +102,7 @@ static int load_nodes(struct proctree *t)
 
 	sql_add(&q, "SELECT t.first, t.last, t.inclusive_cpu, p.pid, p.start, p.duration, "
 		    "p.usertime, p.systemtime, p.rssmax, p.exitcode, p.exitsignal, p.exename, "
-		    "p.args FROM process p JOIN tree t ON t.id = p.id WHERE ");
+		    "p.args, p.state FROM process p JOIN tree t ON t.id = p.id WHERE ");
 	sql_job_range(&q, "p.id", t->job);
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, t->store);
 	while ((r = stmt_step(st)) == 1) {
@@ -135,6 +140,90 @@ int proctree_load(struct proctree *t, struct store *s, int64_t job)
 		strbuf_addstr(&s->error, "the process tree in the store is damaged");
 	}
 	return r;
+}
+
+/* ---- images of one process ------------------------------------------------------------------ */
+
+#define MOVED_MAX ((size_t)1 << 26) /* nodes; a chain of processes moves them once per level */
+
+struct joining {
+	struct tree_node *nodes, *aside;
+	uint32_t *next;       /* of an image: the next one of its process; 0: none */
+	struct hash_map last; /* by pid: the last image among the siblings seen */
+	size_t moved;
+};
+
+static bool is_next_image(const struct tree_node *a, const struct tree_node *b)
+{
+	if (!a->replaced || a->pid != b->pid || a->start == UNKNOWN || a->duration == UNKNOWN)
+		return false;
+	int64_t gap = b->start - (a->start + a->duration);
+	return gap >= -(int64_t)PL_TICK_US && gap <= PL_TICK_US;
+}
+
+/* True: some image of these siblings is not behind the one before. */
+static bool find_images(struct joining *j, size_t first, size_t last)
+{
+	bool apart = false;
+
+	hash_map_clear(&j->last);
+	for (size_t i = first; i <= last; i = j->nodes[i].last + 1) {
+		struct tree_node *n = &j->nodes[i];
+		struct hash_slot *s = hash_map_first(&j->last, hash_number(n->pid));
+
+		j->next[i] = 0;
+		if (s && is_next_image(&j->nodes[s->value], n)) {
+			j->next[s->value] = (uint32_t)i;
+			j->nodes[s->value].followed = n->follows = true;
+			apart = apart || j->nodes[s->value].last + 1 != i;
+		}
+		if (s)
+			s->value = i;
+		else if (n->has_pid)
+			hash_map_add(&j->last, hash_number(n->pid), i);
+	}
+	return apart;
+}
+
+/* Copies a node with all below it to another place; returns the place behind. */
+static size_t copy_subtree(struct joining *j, size_t from, size_t to)
+{
+	size_t n = j->nodes[from].last - from + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		j->aside[to + i] = j->nodes[from + i];
+		j->aside[to + i].last = (uint32_t)(j->nodes[from + i].last - from + to);
+	}
+	return to + n;
+}
+
+static void join_siblings(struct joining *j, size_t first, size_t last)
+{
+	size_t to = first;
+
+	if (!find_images(j, first, last) || (j->moved += last - first) > MOVED_MAX)
+		return;
+	for (size_t i = first; i <= last; i = j->nodes[i].last + 1)
+		for (size_t c = i; !j->nodes[i].follows && (c == i || c); c = j->next[c])
+			to = copy_subtree(j, c, to);
+	memcpy(j->nodes + first, j->aside + first, (last - first + 1) * sizeof(*j->nodes));
+}
+
+void proctree_join_images(struct proctree *t)
+{
+	struct joining j = {.nodes = t->nodes};
+
+	if (!t->count)
+		return;
+	j.aside = xreallocarray(NULL, t->count, sizeof(*j.aside));
+	j.next = xcalloc(t->count, sizeof(*j.next));
+	join_siblings(&j, 0, t->count - 1);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->nodes[i].last > i)
+			join_siblings(&j, i + 1, t->nodes[i].last);
+	hash_map_release(&j.last);
+	free(j.next);
+	free(j.aside);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

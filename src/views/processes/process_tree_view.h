@@ -16,7 +16,11 @@ struct tree_node {
 	uint32_t pid;
 	uint32_t exename, args; /* numbers of strings, 0: none */
 	int32_t exitcode;
-	bool has_pid, has_exitcode, has_signal;
+	bool has_pid : 1, has_exitcode : 1, has_signal : 1;
+	bool replaced : 1; /* it executed another program */
+	/* by proctree_join_images(): the next image of the same process is behind it, and it is the
+	 * next one of the process before it */
+	bool followed : 1, follows : 1;
 };
 
 struct proctree {
@@ -35,6 +39,9 @@ void proctree_release(struct proctree *t);
 int proctree_load(struct proctree *t, struct store *s, int64_t job);
 /* The text of a string number; lives until the next call. */
 const char *proctree_text(struct proctree *t, uint32_t number, size_t *ret_n);
+
+/* Moves the images of each process together. Otherwise siblings are in the order of their start. */
+void proctree_join_images(struct proctree *t);
 
 /* What is shown. */
 struct tree_view {

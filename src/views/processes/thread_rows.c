@@ -134,9 +134,9 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 		  size_t *ret_rows)
 {
 	static const struct terminal_table_column columns[] = {
-		{"PID", COLUMN_RIGHT},      {"TID", COLUMN_RIGHT},         {"START", 0},
-		{"DURATION", COLUMN_RIGHT}, {"USER", COLUMN_RIGHT},        {"SYSTEM", COLUMN_RIGHT},
-		{"WAITS", COLUMN_RIGHT},    {"PREEMPTIONS", COLUMN_RIGHT}, {"PROGRAM", COLUMN_CUT},
+		{"PID", COLUMN_RIGHT},   {"TID", COLUMN_RIGHT},         {"START", 0},
+		{"DURATION", COLUMN_US}, {"USER", COLUMN_US},           {"SYSTEM", COLUMN_US},
+		{"WAITS", COLUMN_RIGHT}, {"PREEMPTIONS", COLUMN_RIGHT}, {"PROGRAM", COLUMN_CUT},
 	};
 	struct terminal_table_column csv[METRIC_ID_END + 8] = {{NULL, 0}};
 	struct proc_output w = {.store = s,

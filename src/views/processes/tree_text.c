@@ -10,12 +10,13 @@
 
 #define LEVELS_DRAWN 32 /* deeper levels are shown as a number */
 
-/* Signs for "has a sibling below", "last one", "passes by". */
+/* Signs for "has a sibling below", "last one", both of the next program of the process above, and
+ * "passes by". */
 struct signs {
-	const char *branch, *corner, *line, *cut;
+	const char *branch[2], *corner[2], *root[2], *line, *cut;
 };
-static const struct signs utf8_signs = {"├─ ", "└─ ", "│  ", "…"};
-static const struct signs ascii_signs = {"|- ", "`- ", "|  ", ">"};
+static const struct signs utf8_signs = {{"├─ ", "├→ "}, {"└─ ", "└→ "}, {"", "→ "}, "│  ", "…"};
+static const struct signs ascii_signs = {{"|- ", "|> "}, {"`- ", "`> "}, {"", "> "}, "|  ", ">"};
 
 struct level {
 	uint32_t last;
@@ -120,11 +121,11 @@ static struct group collect(struct drawing *d, size_t i, size_t last)
 	struct group g = {.first = i, .begin = UNKNOWN, .rss = UNKNOWN, .same_args = true};
 
 	take(d, &g, i);
-	if (d->v->all || has_shown_child(d, i, d->depth))
+	if (d->v->all || nodes[i].followed || nodes[i].follows || has_shown_child(d, i, d->depth))
 		return g;
 	for (size_t c = next_shown(d, g.next, last, d->depth); c <= last;
 	     c = next_shown(d, g.next, last, d->depth)) {
-		if (!same_text(d->t, nodes[i].exename, nodes[c].exename) ||
+		if (!same_text(d->t, nodes[i].exename, nodes[c].exename) || nodes[c].followed ||
 		    has_shown_child(d, c, d->depth))
 			break;
 		g.same_args = g.same_args && same_text(d->t, nodes[i].args, nodes[c].args);
@@ -147,7 +148,7 @@ static void add_right(struct drawing *d, void (*add)(struct strbuf *, int64_t, b
 	strbuf_addstr(&d->line, "  ");
 }
 
-static void add_branches(struct drawing *d, bool more)
+static void add_branches(struct drawing *d, bool follows, bool more)
 {
 	size_t drawn = LEVELS_DRAWN;
 
@@ -155,13 +156,14 @@ static void add_branches(struct drawing *d, bool more)
 	if (d->width && drawn > (d->width - 36) / 6)
 		drawn = d->width > 54 ? (d->width - 36) / 6 : 3;
 	if (!d->depth)
-		return;
-	if (d->depth > drawn)
+		strbuf_addstr(&d->line, d->signs->root[follows]);
+	else if (d->depth > drawn)
 		strbuf_addf(&d->line, "%zu %s", d->depth, d->signs->cut);
 	else
 		for (size_t i = 1; i < d->depth; i++)
 			strbuf_addstr(&d->line, d->levels[i].more ? d->signs->line : "   ");
-	strbuf_addstr(&d->line, more ? d->signs->branch : d->signs->corner);
+	if (d->depth)
+		strbuf_addstr(&d->line, (more ? d->signs->branch : d->signs->corner)[follows]);
 }
 
 /* Of a text that will be cut only the visible part is examined. */
@@ -218,7 +220,7 @@ static void draw(struct drawing *d, const struct group *g, bool more)
 	add_right(d, add_us, g->cpu, 11);
 	add_right(d, add_us, g->begin == UNKNOWN ? UNKNOWN : g->end - g->begin, 11);
 	add_right(d, add_kib, g->rss, 8);
-	add_branches(d, more);
+	add_branches(d, d->t->nodes[g->first].follows, more);
 	front = text_width(d->line.buf, d->line.len);
 	add_program(d, g);
 	add_ending(d, g, &ending);
@@ -284,8 +286,10 @@ int proctree_print(struct proctree *t, const struct tree_view *v, FILE *f)
 
 	d.cap = 64;
 	d.levels = xcalloc(d.cap, sizeof(*d.levels));
+	proctree_join_images(t);
 	if (t->count) {
-		fprintf(f, "%11s  %11s  %8s  COMMAND\n", "CPU", "WALL", "RSS");
+		fprintf(f, "%11s  %11s  %8s  COMMAND\n", d.human ? "CPU" : "CPU(us)",
+			d.human ? "WALL" : "WALL(us)", d.human ? "RSS" : "RSS(KiB)");
 		draw_all(&d);
 	}
 	free(d.levels);

@@ -19,7 +19,6 @@ struct row_writer_row {
 
 struct row_writer {
 	const char *name;
-	const char *help; /* one phrase, no full stop */
 	/* Returns the writer's state. threads: some rows will be threads. */
 	void *(*open)(FILE *f, bool threads);
 	/* 0 or a negative errno. The row stays the caller's. */

@@ -102,7 +102,6 @@ static int close_delimited(void *state)
 
 const struct row_writer row_writer_csv = {
 	.name = "csv",
-	.help = "comma-separated values, with a header",
 	.open = open_csv,
 	.write = write_row,
 	.close = close_delimited,
@@ -110,7 +109,6 @@ const struct row_writer row_writer_csv = {
 
 const struct row_writer row_writer_tsv = {
 	.name = "tsv",
-	.help = "tab-separated values, with a header",
 	.open = open_tsv,
 	.write = write_row,
 	.close = close_delimited,

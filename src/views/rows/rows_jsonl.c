@@ -145,7 +145,6 @@ static int close_jsonl(void *state)
 
 const struct row_writer row_writer_jsonl = {
 	.name = "jsonl",
-	.help = "one JSON object per line",
 	.open = open_jsonl,
 	.write = write_jsonl,
 	.close = close_jsonl,

@@ -116,7 +116,6 @@ static int close_table(void *state)
 
 const struct row_writer row_writer_table = {
 	.name = "table",
-	.help = "columns for a terminal",
 	.open = open_table,
 	.write = write_table,
 	.close = close_table,

@@ -1,6 +1,6 @@
 /*
  * What the parts of libpapiex.so share. Each process keeps its records in a small file of its own
- * until they are rows; see sink_papiex.c.
+ * until they are rows; see papiex_output.c.
  */
 #pragma once
 

@@ -47,7 +47,7 @@ static bool path_add(size_t *used, const char *s)
 }
 
 /* A relative directory is meant from where the image starts. */
-bool sink_choose(struct environment *env)
+bool output_choose(struct environment *env)
 {
 	const char *dir = env->other_output;
 	size_t used = 0;

@@ -1,5 +1,5 @@
 /*
- * The hidden files that processes under libpapiex.so keep their records in; see sink_papiex.c.
+ * The hidden files that processes under libpapiex.so keep their records in; see papiex_output.c.
  */
 #include "compat/epmt/libpapiex/papiex.h"
 
