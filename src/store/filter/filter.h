@@ -12,7 +12,12 @@
 
 /* Limits of one filter. */
 #define FILTER_BYTES_MAX 65536
-#define FILTER_DEPTH_MAX 32
+/* Depth, in places on the stack of SQLite's parser. It has 100, of which a condition takes up
+ * to 40. */
+#define FILTER_DEPTH_MAX 46
+#define FILTER_DEPTH_NOT 3
+#define FILTER_DEPTH_PARENTHESES 4
+#define FILTER_DEPTH_RELATION 18
 #define FILTER_TESTS_MAX 200
 #define FILTER_VALUES_MAX 1000
 #define FILTER_PATTERN_MAX 1000 /* bytes of one pattern */

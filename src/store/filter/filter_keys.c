@@ -207,7 +207,8 @@ void filter_key_unknown(enum filter_scope scope, const char *word, struct strbuf
 	if (!near && !dot)
 		near = near_key(scope, word);
 	if (near)
-		strbuf_addf(why, "; did you mean '%s'?", near);
+		strbuf_addf(why, "; did you mean '%s%s'?", near,
+			    str_suffix(near, ".") ? "NAME" : "");
 	else
 		strbuf_addstr(why, "; `plimsoll query --keys` lists the keys");
 }

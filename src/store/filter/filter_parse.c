@@ -24,8 +24,9 @@ struct parser {
 	const char *next;
 	enum token token;
 	enum filter_op op;
-	struct strbuf word;         /* the token's text, without quotes */
-	unsigned depth, in_process; /* in_process: levels of process(...) */
+	struct strbuf word; /* the token's text, without quotes */
+	unsigned depth;
+	unsigned in_process; /* levels of process(...) */
 	size_t tests, values;
 	struct strbuf *why;
 };
@@ -276,6 +277,14 @@ static bool walks_tree(enum filter_kind kind)
 	       kind == FILTER_DESCENDANT;
 }
 
+static int go_down(struct parser *p, unsigned places)
+{
+	p->depth += places;
+	return p->depth > FILTER_DEPTH_MAX
+		       ? fail_at(p, p->at, "too many levels of relations, parentheses and not")
+		       : 0;
+}
+
 static int parse_relation(struct parser *p, enum filter_scope scope, struct filter_node *to)
 {
 	const char *place = p->at;
@@ -292,7 +301,9 @@ static int parse_relation(struct parser *p, enum filter_scope scope, struct filt
 				"%s(...) cannot be used inside process(...); select processes "
 				"with --procs",
 				relations[i].name);
-		int r = next(p);
+		int r = go_down(p, FILTER_DEPTH_RELATION);
+		if (r == 0)
+			r = next(p);
 		if (r < 0)
 			return r;
 		struct filter_node *n = filter_node_new(relations[i].kind);
@@ -300,10 +311,11 @@ static int parse_relation(struct parser *p, enum filter_scope scope, struct filt
 		p->in_process += n->kind == FILTER_HAS_PROCESS;
 		r = parse_enclosed(p, relations[i].within, n, p->at);
 		p->in_process -= n->kind == FILTER_HAS_PROCESS;
+		p->depth -= FILTER_DEPTH_RELATION;
 		return r;
 	}
 	_cleanup_strbuf_ struct strbuf got = STRBUF_INIT;
-	return fail_at(p, place, "unknown relation %s(...); known ones: %s", shown(p, &got),
+	return fail_at(p, place, "unknown relation %s before (; known ones: %s", shown(p, &got),
 		       scope == FILTER_JOBS ? "process, overlaps"
 					    : "job, parent, child, ancestor, descendant");
 }
@@ -312,21 +324,24 @@ static int parse_one(struct parser *p, enum filter_scope scope, struct filter_no
 {
 	int r;
 
-	if (++p->depth > FILTER_DEPTH_MAX)
-		return fail_at(p, p->at, "more than %d levels of parentheses and not",
-			       FILTER_DEPTH_MAX);
 	if (p->token == OPEN) {
 		struct filter_node *n = filter_node_new(FILTER_ALL_OF);
 
 		filter_node_add(to, n);
-		r = parse_enclosed(p, scope, n, p->at);
+		r = go_down(p, FILTER_DEPTH_PARENTHESES);
+		if (r == 0)
+			r = parse_enclosed(p, scope, n, p->at);
+		p->depth -= FILTER_DEPTH_PARENTHESES;
 	} else if (is_word(p, "not")) {
 		struct filter_node *n = filter_node_new(FILTER_NOT);
 
 		filter_node_add(to, n);
-		r = next(p);
+		r = go_down(p, FILTER_DEPTH_NOT);
+		if (r == 0)
+			r = next(p);
 		if (r == 0)
 			r = parse_one(p, scope, n);
+		p->depth -= FILTER_DEPTH_NOT;
 	} else if (p->token == WORD && p->next[strspn(p->next, BLANKS)] == '(') {
 		r = parse_relation(p, scope, to);
 	} else if (p->token == WORD && !is_word(p, "and") && !is_word(p, "or")) {
@@ -334,7 +349,6 @@ static int parse_one(struct parser *p, enum filter_scope scope, struct filter_no
 	} else {
 		r = expected(p, "a condition such as duration > 1h");
 	}
-	p->depth--;
 	return r;
 }
 
