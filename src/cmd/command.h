@@ -21,6 +21,13 @@ struct operands {
 	const char *usage; /* for the usage line, if "[NAME...]" and its like do not do */
 };
 
+/* A word that the manual of a command explains, from one of its tables. */
+struct help_term {
+	const char *section; /* heading, in capitals */
+	char name[64];
+	char help[256];
+};
+
 struct command {
 	const char *name;
 	const char *summary; /* one phrase, no full stop */
@@ -40,6 +47,8 @@ struct command {
 	 * negative errno, which is then reported with the store's error message. */
 	int (*check)(struct context *ctx);
 	int (*show)(struct context *ctx, struct store *s, int64_t job);
+	/* Terms for the manual page, section by section; false after the last. NULL: none. */
+	bool (*term)(size_t i, struct help_term *ret);
 	bool shows_paths; /* the job may also be a directory, archive or file */
 };
 

@@ -113,6 +113,23 @@ static void add_troff_paragraph(struct strbuf *out, const char *paragraph)
 	add_troff(out, paragraph);
 }
 
+static void add_terms(struct strbuf *out, bool (*term)(size_t i, struct help_term *ret))
+{
+	const char *section = "";
+	struct help_term t;
+
+	for (size_t i = 0; term && term(i, &t); i++) {
+		if (strcmp(section, t.section) != 0)
+			strbuf_addf(out, ".SH %s\n", t.section);
+		section = t.section;
+		strbuf_addstr(out, ".TP\n\\fB");
+		add_troff(out, t.name);
+		strbuf_addstr(out, "\\fR\n");
+		add_troff(out, t.help);
+		strbuf_addch(out, '\n');
+	}
+}
+
 void command_man_text(const struct command *c, struct strbuf *out)
 {
 	strbuf_addf(out, ".TH PLIMSOLL\\-");
@@ -140,6 +157,7 @@ void command_man_text(const struct command *c, struct strbuf *out)
 		strbuf_addch(out, '\n');
 	}
 	strbuf_addstr(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary of this page\n");
+	add_terms(out, c->term);
 	if (c->examples) {
 		strbuf_addstr(out, ".SH EXAMPLES\n.nf\n");
 		add_troff(out, c->examples);

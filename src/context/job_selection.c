@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/query.h"
 
@@ -23,15 +24,7 @@ static int by_start(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-static bool has(const struct job_selection *js, int64_t no)
-{
-	for (size_t i = 0; i < js->count; i++)
-		if (js->v[i].no == no)
-			return true;
-	return false;
-}
-
-/* Adds what a statement gives: no, jobid, start. */
+/* Adds what a statement gives: no, jobid, start, whether other jobs have the same id. */
 static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 {
 	int r = st ? 1 : -EIO;
@@ -40,9 +33,9 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
 		int64_t no = stmt_get_int(st, 0);
 
-		if (has(js, no))
-			continue;
-		if (job_label(s, no, stmt_get_text(st, 1, NULL), &label) < 0)
+		if (!stmt_get_int(st, 3))
+			strbuf_addstr(&label, stmt_get_str(st, 1));
+		else if (job_label(s, no, stmt_get_text(st, 1, NULL), &label) < 0)
 			return -EIO;
 		GROW(js->v, js->count, js->cap);
 		js->v[js->count++] = (struct selected_job){
@@ -52,43 +45,73 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 	return r;
 }
 
+#define COLUMNS                                                                             \
+	"j.no, j.jobid, j.start_us, CASE WHEN EXISTS (SELECT 1 FROM job o WHERE o.jobid = " \
+	"j.jobid AND o.no <> j.no) THEN 1 ELSE 0 END"
+
+/* Adds the jobs that fulfil a condition on j and the filter. */
+static int add_where(struct job_selection *js, struct store *s, struct filter *f,
+		     const char *condition, struct db_value v)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+
+	sql_add(&q, "SELECT " COLUMNS " FROM job j WHERE ");
+	sql_put(&q, condition, v);
+	if (!filter_is_empty(f)) {
+		sql_add(&q, " AND ");
+		filter_add_jobs(&q, f, s->engine);
+	}
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
+	return add_rows(js, s, st);
+}
+
 /* One of several jobs with the same id (ID@START), or all jobs of an id or a name. */
-static int add_word(struct job_selection *js, struct store *s, char *const *word,
+static int add_word(struct job_selection *js, struct store *s, char *const *word, struct filter *f,
 		    struct strbuf *why)
 {
 	struct job_ids ids = {0};
 	int64_t no;
 
-	if (strchr(*word, '@') && job_find_id(s, *word, &no, why) == 0) {
-		_cleanup_stmt_ struct stmt *st = store_query(
-			s, "SELECT no, jobid, start_us FROM job WHERE no = $1", db_int(no));
-		return add_rows(js, s, st);
-	}
+	if (strchr(*word, '@') && job_find_id(s, *word, &no, why) == 0)
+		return add_where(js, s, f, "j.no = ?", db_int(no));
 	strbuf_reset(why);
 	int r = job_ids_find(&ids, s, word, 1, why);
-	for (size_t i = 0; i < ids.count && r >= 0; i++) {
-		_cleanup_stmt_ struct stmt *st =
-			store_query(s, "SELECT no, jobid, start_us FROM job WHERE jobid = $1",
-				    db_str(ids.v[i]));
-		r = add_rows(js, s, st);
-	}
+	for (size_t i = 0; i < ids.count && r >= 0; i++)
+		r = add_where(js, s, f, "j.jobid = ?", db_str(ids.v[i]));
 	job_ids_release(&ids);
 	return r;
+}
+
+/* Two words may name the same job. */
+static void drop_repeated(struct job_selection *js)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < js->count; i++) {
+		if (kept && js->v[kept - 1].no == js->v[i].no)
+			free(js->v[i].label);
+		else
+			js->v[kept++] = js->v[i];
+	}
+	js->count = kept;
 }
 
 int job_selection_find(struct job_selection *js, struct store *s, char *const *words, size_t count,
 		       const char *where, struct strbuf *why)
 {
+	_cleanup_filter_ struct filter *f = filter_new(FILTER_JOBS);
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 	int r = 0;
 
-	if (where) {
-		strbuf_addf(why, "filters are not available here");
-		return -ENOENT;
-	}
+	if (where && filter_parse(f, where, &reason) < 0)
+		return strbuf_fail(why, -ENOENT, "filter: %s", reason.buf);
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = add_word(js, s, &words[i], why);
+		r = add_word(js, s, &words[i], f, why);
+	if (where && !count)
+		r = add_where(js, s, f, "j.no > ?", db_int(0));
 	if (js->count)
 		qsort(js->v, js->count, sizeof(*js->v), by_start);
+	drop_repeated(js);
 	if (r < 0 && !why->len)
 		strbuf_addf(why, "%s", store_error(s));
 	return r;

@@ -187,91 +187,59 @@ size_t tag_split(const char *tag, const char **ret_value)
 
 /* ---- selecting jobs -------------------------------------------------------------------------- */
 
-/* With more ids, rows are compared here: there would be too many parameters. */
-#define IDS_IN_SQL 4
+/* With more ids, rows are compared here. */
+#define IDS_IN_SQL 200
 
-static const struct order {
-	const char *name, *column;
-} orders[] = {
-	{"start", "j.start_us"},
-	{"end", "j.end_us"},
-	{"duration", "j.duration_us"},
-	{"cpu_time", "j.cpu_us"},
-	{"processes", "j.processes"},
-	{"images", "j.num_procs"},
-	{"num_procs", "j.num_procs"},
-	{"jobid", "j.jobid"},
-	{"ingested", "j.ingested_us"},
-	{"jobname", "j.jobname"},
-	{"user", "j.username"},
-	{"submit", "j.submit_us"},
-	{"exitcode", "j.exitcode"},
-	{"num_threads", "j.num_threads"},
-	/* names for older scripts */
-	{"created_at", "j.ingested_us"},
-	{"updated_at", "j.ingested_us"},
-};
 const char job_orders[] =
 	"start, end, submit, duration, cpu_time, processes, images, num_threads, exitcode, "
-	"jobid, jobname, user, ingested";
+	"jobid, jobname, user, ingested or another key of `plimsoll query --keys`";
 
-static const struct order *find_order(const char *name)
+int filter_require_tags(struct filter *f, const struct word_list *tags, struct strbuf *why)
 {
-	name += *name == '-';
-	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
-		if (!strcmp(orders[i].name, name))
-			return &orders[i];
-	return NULL;
-}
+	int r = 0;
 
-bool job_order_known(const char *order)
-{
-	return find_order(order) != NULL;
-}
+	for (size_t i = 0; i < tags->count && r == 0; i++) {
+		const char *value;
+		size_t n = tag_split(tags->word[i], &value);
+		_cleanup_free_ char *key = xasprintf("tag.%.*s", (int)n, tags->word[i]);
 
-/* Converts a shell pattern for LIKE. Engines differ in case sensitivity, so this only excludes most
- * of the other rows. */
-static void add_like(struct sql *q, const char *column, const char *pattern, struct strbuf *like)
-{
-	for (const char *p = pattern; *p; p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		else if (*p == '*' || *p == '?') {
-			strbuf_addch(like, *p == '*' ? '%' : '_');
-			continue;
-		}
-		if (strchr("%_!", *p))
-			strbuf_addch(like, '!');
-		strbuf_addch(like, *p);
+		r = filter_require(f, key, value ? FILTER_IS : FILTER_KNOWN, &value, value != NULL,
+				   why);
 	}
-	strbuf_addf(&q->text, " AND %s", column);
-	sql_put(q, " LIKE ? ESCAPE '!'", db_str(like->buf));
+	return r;
 }
 
-static void add_conditions(struct sql *q, const struct job_filter *f, struct strbuf like[2])
+int filter_require_pattern(struct filter *f, const char *key, const char *pattern,
+			   struct strbuf *why)
+{
+	return pattern ? filter_require(f, key, strpbrk(pattern, "*?\\") ? FILTER_LIKE : FILTER_IS,
+					&pattern, 1, why)
+		       : 0;
+}
+
+static void add_conditions(struct sql *q, const struct job_filter *f, struct store *s)
 {
 	sql_add(q, " FROM job j WHERE 1 = 1");
+	if (f->no)
+		sql_put(q, " AND j.no = ?", db_int(f->no));
 	if (f->id_count && f->id_count <= IDS_IN_SQL) {
 		sql_add(q, " AND ");
 		sql_list(q, "j.jobid", (const char *const *)f->ids, f->id_count);
 	}
-	if (f->id)
-		add_like(q, "j.jobid", f->id, &like[0]);
-	if (f->name)
-		add_like(q, "j.jobname", f->name, &like[1]);
-	filter_add(q, f, false);
+	if (!filter_is_empty(f->where)) {
+		sql_add(q, " AND ");
+		filter_add_jobs(q, f->where, s->engine);
+	}
 }
 
 /* NULLs come last, in both directions and on all engines. */
-static void add_order(struct sql *q, const struct job_filter *f)
+static void add_order(struct sql *q, struct filter *where, const char *order, struct store *s)
 {
-	const char *name = f->order ? f->order : "start";
-	const struct order *o = find_order(name);
-	const char *direction = *name == '-' ? " DESC" : "";
+	const char *direction = *order == '-' ? " DESC" : "";
 
-	if (o)
-		strbuf_addf(&q->text, " ORDER BY %s%s NULLS LAST, j.no%s", o->column, direction,
-			    direction);
+	sql_add(q, " ORDER BY ");
+	filter_add_order(q, where, s->engine, order);
+	strbuf_addf(&q->text, "%s NULLS LAST, j.no%s", direction, direction);
 }
 
 static int compare_strings(const void *a, const void *b)
@@ -283,19 +251,20 @@ int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 		    const struct job_filter *f)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
-	bool here = f->id || f->name || f->id_count > IDS_IN_SQL;
+	bool here = f->id_count > IDS_IN_SQL;
 
 	*jq = (struct job_query){.filter = f, .left = NO_LIMIT};
-	jq->like[0] = jq->like[1] = (struct strbuf)STRBUF_INIT;
-	if (f->id_count > IDS_IN_SQL) {
+	if (here) {
 		jq->ids = xreallocarray(NULL, f->id_count, sizeof(*jq->ids));
 		memcpy(jq->ids, f->ids, f->id_count * sizeof(*jq->ids));
 		qsort(jq->ids, f->id_count, sizeof(*jq->ids), compare_strings);
 	}
+	if (!f->where)
+		jq->own = filter_new(FILTER_JOBS);
 	sql_add(&q, "SELECT ");
 	sql_add(&q, columns);
-	add_conditions(&q, f, jq->like);
-	add_order(&q, f);
+	add_conditions(&q, f, s);
+	add_order(&q, f->where ? f->where : jq->own, f->order ? f->order : "start", s);
 	if (here) {
 		jq->skip = f->offset;
 		jq->left = f->limit;
@@ -308,16 +277,12 @@ int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 	return jq->st ? 0 : -EIO;
 }
 
-/* Conditions that SQL did not check, or not exactly. */
+/* Is it one of many ids? */
 static bool passes(const struct job_query *jq)
 {
-	const struct job_filter *f = jq->filter;
 	const char *id = stmt_get_str(jq->st, 0);
 
-	if (jq->ids && !bsearch(&id, jq->ids, f->id_count, sizeof(id), compare_strings))
-		return false;
-	return (!f->id || pattern_matches(f->id, id)) &&
-	       (!f->name || pattern_matches(f->name, stmt_get_str(jq->st, 1)));
+	return !jq->ids || bsearch(&id, jq->ids, jq->filter->id_count, sizeof(id), compare_strings);
 }
 
 int job_query_next(struct job_query *jq)
@@ -340,7 +305,6 @@ int job_query_next(struct job_query *jq)
 void job_query_end(struct job_query *jq)
 {
 	stmt_finish_ptr(&jq->st);
+	filter_free(jq->own);
 	free(jq->ids);
-	strbuf_release(&jq->like[0]);
-	strbuf_release(&jq->like[1]);
 }

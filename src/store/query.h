@@ -1,8 +1,10 @@
 /* Finding jobs in a store, and parsing times and patterns. */
 #pragma once
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 #include "store/sql.h"
+
+#define NO_LIMIT UINT64_MAX
 
 /* ---- times and patterns ---------------------------------------------------------------------- */
 
@@ -19,19 +21,39 @@ size_t tag_split(const char *tag, const char **ret_value);
 
 /* ---- selecting jobs -------------------------------------------------------------------------- */
 
-/* Names of columns to sort by, separated by commas. */
+/* Names of some columns to sort by, for messages; any key of a filter will do. */
 extern const char job_orders[];
-bool job_order_known(const char *order);
+
+struct job_filter {
+	int64_t no; /* the number of a job; 0: any */
+	char *const *ids;
+	size_t id_count;
+	struct filter *where; /* of jobs; NULL: all */
+	const char *order;    /* a key, "-" in front: descending; NULL: by start */
+	uint64_t limit, offset;
+};
+
+/* Words of an option that can be repeated. */
+#define FILTER_WORDS_MAX 16
+struct word_list {
+	const char *word[FILTER_WORDS_MAX];
+	size_t count;
+};
+/* Requires each of the tags "KEY" or "KEY:VALUE". */
+int filter_require_tags(struct filter *f, const struct word_list *tags, struct strbuf *why);
+/* Requires a text to match a pattern, or to be equal to one without wildcards. NULL: nothing. */
+int filter_require_pattern(struct filter *f, const char *key, const char *pattern,
+			   struct strbuf *why);
 
 /* Iterates over the jobs that match a filter. */
 struct job_query {
 	struct stmt *st;
 	const struct job_filter *filter;
+	struct filter *own;  /* if it has none */
 	uint64_t skip, left; /* used if rows are filtered here, not by SQL */
 	const char **ids;    /* sorted; NULL: any */
-	struct strbuf like[2];
 };
-/* columns: of "job j"; the first two must be j.jobid, j.jobname. */
+/* columns: of "job j"; the first must be j.jobid. */
 int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 		    const struct job_filter *f);
 /* 1: a row in jq->st; 0: no more rows. */

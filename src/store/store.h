@@ -85,6 +85,7 @@ struct store_engine {
 	 * prelude: SQL to run before the first migration, or NULL. */
 	const char *id, *bytes, *keyed, *text_before, *text_after, *prelude;
 	bool concurrent; /* several may write at once */
+	bool glob; /* texts match patterns by GLOB, positions by instr(); else LIKE, strpos() */
 	/* Begins a transaction that migrates, where BEGIN does not lock; or NULL. */
 	const char *lock;
 

@@ -204,11 +204,11 @@ static void print_head(const struct timeline *t, FILE *f)
 static int print_processes(struct store *s, int64_t job, const char *order, enum proc_form form,
 			   FILE *f)
 {
-	struct proc_filter filter = {.pid = -1, .limit = NAMED, .order = order};
+	struct proc_filter filter = {.limit = NAMED, .order = order};
 	_cleanup_(proc_list_release) struct proc_list l = {0};
 	int r = proc_list_load(&l, s, job, &filter);
 
-	return r < 0 ? r : proc_list_print(&l, s, job, form, f);
+	return r < 0 ? r : proc_list_print(&l, s, form, f);
 }
 
 static int print_page(const struct timeline *t, struct store *s, int64_t job, FILE *f)

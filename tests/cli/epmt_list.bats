@@ -85,7 +85,7 @@ fltr=j.duration > 1|takes a Python expression, which is not supported
 exact_tag_only=maybe|needs True or False
 tags={'a'|Python literal
 hosts=|hosts needs host names
-annotations=[1]|annotations needs at most 8 pairs
+annotations=[1]|annotations needs pairs as key:value
 merge_threads_sums=True|unknown keyword
 nosuchjob|there is no job 'nosuchjob'
 L

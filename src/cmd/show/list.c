@@ -1,14 +1,20 @@
 /* plimsoll list: the jobs of the store. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/actions.h"
-#include "core/clock.h"
 #include "views/jobs/job_list.h"
 
 struct list_options {
 	struct job_filter filter;
+	const char *id, *name; /* patterns */
+	const char *user, *where;
+	struct word_list hosts; /* any of them */
+	struct word_list tags;  /* all of them */
+	bool has_when, has_before, has_after;
+	int64_t when, before, after; /* us */
+	enum { EXIT_ANY, EXIT_IS, EXIT_IS_NOT } exit;
+	int64_t exitcode;
 	bool json, csv, ids;
 	bool unknown; /* a named job does not exist, which is reported later */
 };
@@ -42,30 +48,17 @@ static int report_none(struct store *s, const struct word_list *tags)
 static int print(struct context *ctx, struct store *s)
 {
 	const struct list_options *o = ctx->options;
-	struct job_filter filter = o->filter;
-	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
+	enum joblist_form form = o->ids    ? JOBLIST_IDS
+				 : o->json ? JOBLIST_JSON
+				 : o->csv  ? JOBLIST_CSV
+					   : JOBLIST_TABLE;
+	bool none = false, output = false;
+	int r = joblist_print(s, &o->filter, form, stdout, &none, &output);
 
-	/* people look for their latest jobs; scripts get the order of start times, except with
-	 * --limit */
-	if (!filter.order &&
-	    (filter.limit != NO_LIMIT || (isatty(STDOUT_FILENO) && !o->json && !o->csv && !o->ids)))
-		filter.order = "-start";
-	/* tags would take most of the time and of every line */
-	l.bare = !o->json && !o->csv && !isatty(STDOUT_FILENO);
-	l.tasks = !o->json && !o->csv;
-	int r = o->ids ? joblist_print_ids(s, &filter, stdout) : joblist_load(&l, s, &filter);
 	if (r < 0)
-		return fail_with(r, "%s", store_error(s));
-	if (!o->ids && !o->json && !o->csv && !l.count)
-		return o->unknown ? 0 : report_none(s, &filter.tags);
-	if (!o->ids)
-		r = o->json ? joblist_print_json(&l, stdout)
-			    : joblist_print_table(&l, o->csv, stdout);
-	else
-		r = output_error(stdout);
-	if (r < 0)
-		log_error("cannot write: %s", strerror(-r));
-	return r;
+		return output ? fail_with(r, "cannot write: %s", strerror(-r))
+			      : fail_with(r, "%s", store_error(s));
+	return none && !o->unknown ? report_none(s, &o->tags) : 0;
 }
 
 /* Resolves ID@START or ID@CLUSTER, one of several jobs with that id: 1 if that is the request. The
@@ -88,13 +81,46 @@ static int take_one(struct list_options *o, struct store *s, int argc, char **ar
 	return 0;
 }
 
+/* The options as conditions. */
+static int add_options(struct filter *f, const struct list_options *o, struct strbuf *why)
+{
+	int r = filter_require_pattern(f, "jobid", o->id, why);
+
+	if (r == 0)
+		r = filter_require_pattern(f, "jobname", o->name, why);
+	if (r == 0 && o->user)
+		r = filter_require(f, "user", FILTER_IS, &o->user, 1, why);
+	if (r == 0 && o->hosts.count)
+		r = filter_require(f, "host", FILTER_IS, o->hosts.word, o->hosts.count, why);
+	if (r == 0)
+		r = filter_require_tags(f, &o->tags, why);
+	if (r < 0)
+		return r;
+	if (o->has_when)
+		filter_require_period(f, o->when, o->when);
+	if (o->has_before)
+		filter_require_number(f, "before", FILTER_IS, o->before);
+	if (o->has_after)
+		filter_require_number(f, "after", FILTER_IS, o->after);
+	if (o->exit != EXIT_ANY)
+		filter_require_number(f, "exitcode", o->exit == EXIT_IS ? FILTER_IS : FILTER_IS_NOT,
+				      o->exitcode);
+	return o->where ? filter_parse(f, o->where, why) : 0;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct list_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_filter_ struct filter *where = filter_new(FILTER_JOBS);
 	_cleanup_store_ struct store *s = NULL;
 	struct job_ids ids = {0};
 
+	if (add_options(where, o, &why) < 0) {
+		log_error("filter: %s", why.buf);
+		return EXIT_USAGE;
+	}
+	o->filter.where = where;
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	int one = take_one(o, s, argc, argv);
@@ -115,18 +141,12 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static bool take_exit(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
 {
-	struct job_filter *f = &((struct list_options *)ctx->options)->filter;
+	struct list_options *o = ctx->options;
 
-	if (!strcmp(value, "ok")) {
-		f->exit = EXIT_WELL;
-	} else if (!strcmp(value, "failed")) {
-		f->exit = EXIT_BADLY;
-	} else if (parse_i64(value, &f->exitcode) == 0) {
-		f->exit = EXIT_WITH;
-	} else {
-		return false;
-	}
-	return true;
+	o->exit = !strcmp(value, "failed") ? EXIT_IS_NOT : EXIT_IS;
+	o->exitcode = 0;
+	return !strcmp(value, "ok") || !strcmp(value, "failed") ||
+	       parse_i64(value, &o->exitcode) == 0;
 }
 
 static bool take_order(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
@@ -134,32 +154,33 @@ static bool take_order(struct context *ctx, const char *value, struct strbuf *wh
 	struct list_options *o = ctx->options;
 
 	o->filter.order = value;
-	return job_order_known(value);
+	return filter_order_known(FILTER_JOBS, value);
 }
 
 static const struct option_row rows[] = {
 	{OPT_TEXT, 0, "id", "PATTERN", "jobs whose id matches; wildcards * and ? are allowed",
-	 AT(struct list_options, filter.id)},
+	 AT(struct list_options, id)},
 	{OPT_TEXT, 0, "name", "PATTERN", "jobs whose name matches; wildcards * and ? are allowed",
-	 AT(struct list_options, filter.name)},
+	 AT(struct list_options, name)},
 	{OPT_LIST, 't', "tag", "KEY[:VALUE]",
 	 "jobs with this tag, or with any value of this key; repeat to require several",
-	 LIST(struct list_options, filter.tags.word, filter.tags.count)},
-	{OPT_TEXT, 'u', "user", "NAME", "jobs of this user", AT(struct list_options, filter.user)},
+	 LIST(struct list_options, tags.word, tags.count)},
+	{OPT_TEXT, 'u', "user", "NAME", "jobs of this user", AT(struct list_options, user)},
 	{OPT_LIST, 0, "host", "NAME", "jobs that ran on this host; repeat for any of several",
-	 LIST(struct list_options, filter.hosts.word, filter.hosts.count)},
+	 LIST(struct list_options, hosts.word, hosts.count)},
 	{OPT_TIME, 0, "when", "TIME", "jobs that were running at this time",
-	 AT(struct list_options, filter.when), GIVEN(struct list_options, filter.has_when)},
+	 AT(struct list_options, when), GIVEN(struct list_options, has_when)},
 	{OPT_TIME, 0, "after", "TIME", "jobs that started at or after this time",
-	 AT(struct list_options, filter.after), GIVEN(struct list_options, filter.has_after)},
+	 AT(struct list_options, after), GIVEN(struct list_options, has_after)},
 	{OPT_TIME, 0, "before", "TIME", "jobs that ended at or before this time",
-	 AT(struct list_options, filter.before), GIVEN(struct list_options, filter.has_before)},
+	 AT(struct list_options, before), GIVEN(struct list_options, has_before)},
 	{OPT_CALL, 0, "exit", "CODE",
 	 "jobs with this exit code, or with `ok` (0) or `failed` (any other)", .call = take_exit,
 	 .takes = "ok, failed or a number"},
+	ROW_WHERE(struct list_options),
 	{OPT_CALL, 0, "order", "KEY",
-	 "sort by start, end, duration, cpu_time, processes, images, jobid or ingested; -KEY for "
-	 "descending order",
+	 "sort by start, end, duration, cpu_time, processes, images, jobid, ingested or another key "
+	 "of plimsoll-query(1); -KEY for descending order",
 	 .call = take_order, .takes = job_orders},
 	{OPT_COUNT, 'n', "limit", "N", "at most N jobs, the newest unless --order is given",
 	 AT(struct list_options, filter.limit)},
@@ -179,8 +200,9 @@ const struct command command_list = {
 	.operands = {"JOB", 0, ANY_NUMBER},
 	.description =
 		"Lists the jobs of the store sorted by start time; on a terminal, and with --limit, "
-		"the newest first. --order overrides this. Filters can be combined; a job must match "
-		"all of them.\n\n"
+		"the newest first. --order overrides this. Options can be combined; a job must match "
+		"all of them. --where takes conditions that options do not have, such as `cpu_time > 10h "
+		"or exitcode != 0`; plimsoll-query(1) explains them.\n\n"
 		"JOB is a job id, which several jobs may share (ID@START or ID@CLUSTER selects one), "
 		"an unambiguous prefix of one, a job name, which several jobs may share, or `last`, "
 		"the job stored last.\n\n"
@@ -192,6 +214,7 @@ const struct command command_list = {
 		"tags.",
 	.examples = "  plimsoll list --after -1d --exit failed\n"
 		    "  plimsoll list --tag exp_name:ESM4 --order -cpu_time --limit 10\n"
+		    "  plimsoll list --where 'duration > 1h and not tag.exp_name = ESM4'\n"
 		    "  plimsoll list --ids --id '68*' | xargs -n1 plimsoll show --json\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,

@@ -7,6 +7,11 @@
 
 struct procs_options {
 	struct proc_filter filter;
+	const char *exe, *host, *where;
+	struct word_list tags;         /* all of them */
+	int64_t pid;                   /* -1: any */
+	int64_t min_cpu, min_duration; /* us; 0: any */
+	bool failed;
 	enum proc_form form;
 };
 
@@ -22,16 +27,63 @@ static void report_none(const struct word_list *tags)
 			 "lists all");
 }
 
+/* The options as conditions. */
+static int add_options(struct filter *f, const struct procs_options *o, struct strbuf *why)
+{
+	int r = 0;
+
+	if (o->exe)
+		r = filter_require(f, "exename", FILTER_IS, &o->exe, 1, why);
+	if (r == 0 && o->host)
+		r = filter_require(f, "host", FILTER_IS, &o->host, 1, why);
+	if (r == 0)
+		r = filter_require_tags(f, &o->tags, why);
+	if (r < 0)
+		return r;
+	if (o->pid >= 0)
+		filter_require_number(f, "pid", FILTER_IS, o->pid);
+	if (o->min_cpu)
+		filter_require_number(f, "cpu_time", FILTER_AT_LEAST, o->min_cpu);
+	if (o->min_duration)
+		filter_require_number(f, "duration", FILTER_AT_LEAST, o->min_duration);
+	if (o->failed) {
+		struct filter_node *outer = filter_begin(f, FILTER_ANY_OF);
+
+		filter_require_number(f, "exitcode", FILTER_IS_NOT, 0);
+		filter_require_number(f, "exitsignal", FILTER_IS_NOT, 0);
+		filter_end(f, outer);
+	}
+	return o->where ? filter_parse(f, o->where, why) : 0;
+}
+
+/* Before the store is opened. */
+static int check(struct context *ctx)
+{
+	_cleanup_filter_ struct filter *f = filter_new(FILTER_PROCESSES);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (add_options(f, ctx->options, &why) == 0)
+		return EXIT_OK;
+	log_error("filter: %s", why.buf);
+	return EXIT_USAGE;
+}
+
 static int show(struct context *ctx, struct store *s, int64_t job)
 {
 	const struct procs_options *o = ctx->options;
+	_cleanup_filter_ struct filter *where = filter_new(FILTER_PROCESSES);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_(proc_list_release) struct proc_list l = {0};
+	struct proc_filter filter = o->filter;
 
-	int r = proc_list_load(&l, s, job, &o->filter);
+	filter.where = where;
+	int r = add_options(where, o, &why);
 	if (r >= 0)
-		r = proc_list_print(&l, s, job, o->form, stdout);
+		r = proc_list_load(&l, s, job, &filter);
+	if (r >= 0)
+		r = proc_list_print(&l, s, o->form, stdout);
 	if (r >= 0 && !l.count && !tell_unrecorded(s, job) && o->form == PROC_TABLE)
-		report_none(&o->filter.tags);
+		report_none(&o->tags);
 	return r;
 }
 
@@ -40,25 +92,26 @@ static bool take_order(struct context *ctx, const char *value, struct strbuf *wh
 	struct procs_options *o = ctx->options;
 
 	o->filter.order = value;
-	return proc_order_known(value);
+	return filter_order_known(FILTER_PROCESSES, value);
 }
 
 static const struct option_row rows[] = {
-	{OPT_TEXT, 0, "exe", "NAME", "images of this program",
-	 AT(struct procs_options, filter.exe)},
+	{OPT_TEXT, 0, "exe", "NAME", "images of this program", AT(struct procs_options, exe)},
 	{OPT_LIST, 't', "tag", "KEY[:VALUE]",
 	 "processes with this tag, or with any value of this key; repeat to require several",
-	 LIST(struct procs_options, filter.tags.word, filter.tags.count)},
-	{OPT_TEXT, 0, "host", "NAME", "processes on this host",
-	 AT(struct procs_options, filter.host)},
+	 LIST(struct procs_options, tags.word, tags.count)},
+	{OPT_TEXT, 0, "host", "NAME", "processes on this host", AT(struct procs_options, host)},
 	{OPT_COUNT, 'p', "pid", "PID", "images that ran with this process id",
-	 AT(struct procs_options, filter.pid), .max = INT64_MAX},
+	 AT(struct procs_options, pid), .max = INT64_MAX},
 	{OPT_DURATION, 0, "min-cpu", "DURATION", "processes that used at least this much CPU time",
-	 AT(struct procs_options, filter.min_cpu), .unit_ns = 1000},
+	 AT(struct procs_options, min_cpu), .unit_ns = 1000},
 	{OPT_DURATION, 0, "min-duration", "DURATION", "processes that ran at least this long",
-	 AT(struct procs_options, filter.min_duration), .unit_ns = 1000},
+	 AT(struct procs_options, min_duration), .unit_ns = 1000},
 	{OPT_FLAG, 0, "failed", NULL, "processes that exited with an error or by a signal",
-	 AT(struct procs_options, filter.failed)},
+	 AT(struct procs_options, failed)},
+	{OPT_TEXT, 'w', "where", "FILTER",
+	 "processes that match this filter; plimsoll-query(1) explains filters",
+	 AT(struct procs_options, where)},
 	{OPT_CALL, 0, "order", "KEY",
 	 "sort by start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, rssmax, pid, "
 	 "depth, children or descendants; -KEY for descending order",
@@ -70,7 +123,7 @@ static const struct option_row rows[] = {
 	ROWS_STORE,
 };
 
-static const struct procs_options defaults = {.filter = {.pid = -1, .limit = NO_LIMIT}};
+static const struct procs_options defaults = {.pid = -1, .filter = {.limit = NO_LIMIT}};
 
 const struct command command_procs = {
 	.name = "procs",
@@ -78,7 +131,9 @@ const struct command command_procs = {
 	.operands = {"JOB", 0, 1, HELP_LAST_JOB},
 	.description =
 		"Lists every program image of a job, sorted by start time unless --order is given. "
-		"Filters can be combined; a process must match all of them.\n\n"
+		"Options can be combined; a process must match all of them. --where takes conditions "
+		"that options do not have, such as `rssmax > 2G or ancestor(exename = make)`; "
+		"plimsoll-query(1) explains them.\n\n"
 		"JSON has the metrics of plimsoll-metrics(7) and values derived from them: cpu_time "
 		"(user and system), inclusive_cpu_time (with all descendants), exclusive_time (wall "
 		"time not covered by a child), parent (its process id), and depth, children and "
@@ -88,8 +143,10 @@ const struct command command_procs = {
 		"arguments split at blanks.",
 	.examples = "  plimsoll procs last --order -cpu_time --limit 10\n"
 		    "  plimsoll procs 685000 --tag op:hsmget --min-duration 1s\n"
+		    "  plimsoll procs last --where 'read_bytes > 1G and not host = login1'\n"
 		    "  plimsoll procs --json --failed last | jq -r '.[].argv[0]'\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,
+	.check = check,
 	.show = show,
 };

@@ -25,8 +25,12 @@ static int64_t recorded_count(struct store *s, int64_t job, int64_t pid)
 /* Reports why there is no thread to list. */
 static void report_none(struct store *s, int64_t job, int64_t pid)
 {
-	struct proc_filter of_pid = {.pid = pid, .limit = 1};
+	_cleanup_filter_ struct filter *where = filter_new(FILTER_PROCESSES);
+	struct proc_filter of_pid = {.where = where, .limit = 1};
 	_cleanup_(proc_list_release) struct proc_list l = {0};
+
+	if (pid >= 0)
+		filter_require_number(where, "pid", FILTER_IS, pid);
 	bool any = proc_list_load(&l, s, job, &of_pid) >= 0 && l.count;
 
 	if (pid >= 0 && !any)

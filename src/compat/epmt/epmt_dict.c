@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compat/epmt/epmt_filter.h"
 #include "core/text/text.h"
 #include "jobs/tags.h"
 #include "store/job_metadata.h"
@@ -152,7 +153,7 @@ static struct value *dict_of(const struct value *meta, const char *epmt, const c
 
 /* Where a job came from and how it ended, as EPMT's info_dict has it. */
 static struct value *info_dict(const struct value *meta, const struct value *all, const char *zone,
-			       const char *metrics)
+			       const char *metric_names)
 {
 	struct value *kept = value_get(meta, "info_dict");
 
@@ -179,7 +180,7 @@ static struct value *info_dict(const struct value *meta, const struct value *all
 	value_set(info, "status", status);
 	value_set(info, "procs_in_process_table", value_int(1));
 	value_set(info, "post_processed", value_int(1));
-	value_set(info, "metric_names", value_str(metrics));
+	value_set(info, "metric_names", value_str(metric_names));
 	return info;
 }
 
@@ -228,7 +229,7 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 {
 	_cleanup_value_ struct value *all = value_new(VALUE_DICT), *meta = NULL,
 				     *own = value_new(VALUE_DICT);
-	_cleanup_strbuf_ struct strbuf metrics = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf metric_names = STRBUF_INIT;
 	struct value *sums = separate_sums ? own : all;
 	int r = read_meta(s, job, &meta);
 	_cleanup_free_ char *zone = r < 0 ? NULL : jobmeta_zone(meta);
@@ -247,7 +248,7 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 	if (r == 0)
 		r = add_proc_tags(s, job, sums);
 	if (r == 0)
-		r = add_sums(s, job, sums, sums, &metrics);
+		r = add_sums(s, job, sums, sums, &metric_names);
 	if (r == 0)
 		r = add_models(s, all);
 	if (r < 0)
@@ -255,7 +256,7 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 	value_set(all, "analyses", dict_of(meta, "analyses", "analyses"));
 	value_set(all, "env_dict", dict_of(meta, "job_pl_env", "environment"));
 	value_set(all, "env_changes_dict", dict_of(meta, "job_env_changes", "environment_changes"));
-	value_set(all, "info_dict", info_dict(meta, all, zone, metrics.buf));
+	value_set(all, "info_dict", info_dict(meta, all, zone, metric_names.buf));
 	if (separate_sums)
 		value_set(all, "proc_sums", value_ref(own));
 	value_sort(all);
@@ -314,95 +315,77 @@ static const char *const sum_columns[] = {
 	USAGE_COLUMNS, "cminflt", "cmajflt", "cutime", "cstime", TASK_COLUMNS,
 };
 
-static int compare_texts(const void *a, const void *b)
+/* Processes that one statement gives. */
+#define BATCH 64
+
+/* The jobs with these ids, or all. */
+static int find_jobs(struct store *s, char *const *ids, size_t count, int64_t **ret, size_t *ret_n)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	struct job_filter f = {.ids = ids, .id_count = count, .limit = NO_LIMIT};
+	struct job_query jq;
+	size_t cap = 0;
+	int r = job_query_begin(&jq, s, "j.jobid, j.no", &f);
+
+	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
+		GROW(*ret, *ret_n, cap);
+		(*ret)[(*ret_n)++] = stmt_get_int(jq.st, 1);
+	}
+	job_query_end(&jq);
+	return r;
 }
 
-/* Up to so many ids are compared by the store. */
-#define IDS_IN_SQL 24
-
-static int add_process_order(struct sql *q, const struct job_filter *f, struct store *s)
+static struct stmt *prepare_batch(struct store *s)
 {
-	const char *order = f->order ? f->order : "start", *found = NULL;
-	bool down = *order == '-';
+	_cleanup_strbuf_ struct strbuf q = STRBUF_INIT;
 
-	order += down;
 	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++)
-		if (!strcmp(process_columns[i].name, order))
-			found = process_columns[i].column;
-	sql_add(q, " ORDER BY ");
-	for (size_t i = 0; !found && i < ARRAY_SIZE(sum_columns); i++)
-		if (!strcmp(sum_columns[i], order)) {
-			sql_add(q, "j.");
-			found = sum_columns[i];
-		}
-	if (!found) {
-		strbuf_reset(&s->error);
-		strbuf_addf(&s->error, "order: processes have no column '%s'", order);
-		return -EINVAL;
-	}
-	sql_add(q, found);
-	sql_add(q, down ? " DESC NULLS LAST, j.id DESC" : " NULLS LAST, j.id");
-	return 0;
+		strbuf_addf(&q, "%s%s", i ? ", " : "SELECT ", process_columns[i].column);
+	for (size_t i = 0; i < ARRAY_SIZE(sum_columns); i++)
+		strbuf_addf(&q, ", j.%s", sum_columns[i]);
+	strbuf_addstr(&q, ", j.job FROM (VALUES ");
+	for (int i = 0; i < BATCH; i++)
+		strbuf_addf(&q, "%s($%d, %d)", i ? ", " : "", i + 1, i);
+	strbuf_addstr(&q, ") AS w JOIN processes j ON j.id = w.column1 JOIN job b ON b.no = j.job "
+			  "ORDER BY w.column2");
+	return stmt_prepare(s, q.buf);
 }
 
-int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct job_filter *f)
+int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct epmt_filter *f,
+			 char *const *ids, size_t id_count)
 {
-	_cleanup_sql_ struct sql q = SQL_INIT;
+	struct proc_filter how = {
+		.where = f->where, .order = f->order, .limit = f->limit, .offset = f->offset};
+	_cleanup_free_ int64_t *jobs = NULL;
+	size_t count = 0;
 
-	*p = (struct epmt_processes){.filter = f, .store = s, .skip = f->offset, .left = f->limit};
-	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++) {
-		sql_add(&q, i ? ", " : "SELECT ");
-		sql_add(&q, process_columns[i].column);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(sum_columns); i++) {
-		sql_add(&q, ", j.");
-		sql_add(&q, sum_columns[i]);
-	}
-	sql_add(&q, ", j.job FROM processes j JOIN job b ON b.no = j.job WHERE 1 = 1");
-	if (f->id_count && f->id_count <= IDS_IN_SQL) {
-		sql_add(&q, " AND ");
-		sql_list(&q, "j.jobid", (const char *const *)f->ids, f->id_count);
-	} else if (f->id_count) {
-		qsort((void *)f->ids, f->id_count, sizeof(*f->ids), compare_texts);
-	}
-	filter_add(&q, f, true);
-	int r = add_process_order(&q, f, s);
+	*p = (struct epmt_processes){.filter = f, .store = s};
+	int r = find_jobs(s, ids, id_count, &jobs, &count);
+	if (r >= 0)
+		r = proc_list_load_jobs(&p->list, s, jobs, count, &how);
 	if (r < 0)
 		return r;
-	p->st = sql_prepare(&q, s);
+	p->st = prepare_batch(s);
 	p->events = stmt_prepare(s, "SELECT event, value FROM events WHERE process = $1 AND "
 				    "thread = 0 ORDER BY event");
 	return p->st && p->events ? 0 : -EIO;
 }
 
-static bool passes(const struct epmt_processes *p)
+/* No process has the id 0. */
+static void bind_batch(struct epmt_processes *p)
 {
-	const struct job_filter *f = p->filter;
-	const char *id = stmt_get_str(p->st, 1);
-
-	if (f->id_count > IDS_IN_SQL &&
-	    !bsearch(&id, f->ids, f->id_count, sizeof(id), compare_texts))
-		return false;
-	return filter_matches_tags(f, stmt_is_null(p->st, 2) ? "" : stmt_get_str(p->st, 2));
+	for (int i = 0; i < BATCH; i++, p->next += p->next < p->list.count)
+		stmt_int(p->st, i + 1, p->next < p->list.count ? p->list.ids[p->next] : 0);
 }
 
 int epmt_processes_next(struct epmt_processes *p)
 {
-	int r = 0;
+	int r = p->next ? stmt_step(p->st) : 0;
 
-	while (p->left && (r = stmt_step(p->st)) == 1) {
-		if (!passes(p))
-			continue;
-		if (p->skip) {
-			p->skip--;
-			continue;
-		}
-		p->left -= p->left != NO_LIMIT;
-		return 1;
+	while (r == 0 && p->next < p->list.count) {
+		bind_batch(p);
+		r = stmt_step(p->st);
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int64_t epmt_process_id(const struct epmt_processes *p)
@@ -469,6 +452,7 @@ void epmt_processes_end(struct epmt_processes *p)
 {
 	stmt_finish_ptr(&p->st);
 	stmt_finish_ptr(&p->events);
+	proc_list_release(&p->list);
 	free(p->zone);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "store/query.h"
+#include "views/processes/process_list.h"
 
 /* A job, with its sums among its keys or in a separate dict. store_error() has the reason. */
 int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret);
@@ -9,16 +10,20 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 /* The reference models of the store, one dict each. */
 int epmt_models(struct store *s, struct value **ret);
 
-/* The processes that a filter lets through, one after the other. */
+/* The processes that a filter selects, one after the other. */
+struct epmt_filter;
 struct epmt_processes {
-	const struct job_filter *filter;
+	const struct epmt_filter *filter;
 	struct store *store;
 	struct stmt *st, *events;
-	uint64_t skip, left;
+	struct proc_list list;
+	size_t next; /* in the list: the first that was not asked for yet */
 	int64_t job; /* whose zone is known */
 	char *zone;
 };
-int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct job_filter *f);
+/* ids: of jobs; none: of all. */
+int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct epmt_filter *f,
+			 char *const *ids, size_t id_count);
 /* 1: the next one, 0: no more. */
 int epmt_processes_next(struct epmt_processes *p);
 int64_t epmt_process_id(const struct epmt_processes *p);

@@ -6,6 +6,7 @@
 
 #include "compat/epmt/epmt.h"
 #include "compat/epmt/epmt_dict.h"
+#include "compat/epmt/epmt_filter.h"
 #include "core/text/python_literal.h"
 #include "core/text/text.h"
 #include "jobs/tags.h"
@@ -13,7 +14,7 @@
 
 struct listing {
 	struct store *store;
-	struct job_filter filter;
+	struct epmt_filter filter;
 	char **ids; /* words that are no keywords, and what jobs= names */
 	size_t id_count, id_cap;
 };
@@ -23,7 +24,7 @@ static void release(struct listing *l)
 	for (size_t i = 0; i < l->id_count; i++)
 		free(l->ids[i]);
 	free(l->ids);
-	filter_release(&l->filter);
+	epmt_filter_release(&l->filter);
 	store_close(l->store);
 }
 #define _cleanup_listing_ _cleanup_(release)
@@ -73,15 +74,13 @@ static int take_interval(struct listing *l, const char *value, bool processes)
 				      : "SELECT start_us, end_us FROM job WHERE jobid = $1",
 			    processes ? db_int(id) : db_str(value));
 	int r = stmt_step(st);
-	if (r == 1 && !stmt_is_null(st, 0)) {
-		l->filter.has_when = true;
-		l->filter.when = stmt_get_int(st, 0);
-		l->filter.when_end = stmt_is_null(st, 1) ? INT64_MAX : stmt_get_int(st, 1);
-	}
+	if (r == 1 && !stmt_is_null(st, 0))
+		epmt_filter_when(&l->filter, stmt_get_int(st, 0),
+				 stmt_is_null(st, 1) ? INT64_MAX : stmt_get_int(st, 1));
 	return r;
 }
 
-static int take_word(struct listing *l, unsigned scope, const char *word)
+static int take_word(struct listing *l, const char *word)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *equals = strchr(word, '=');
@@ -95,9 +94,9 @@ static int take_word(struct listing *l, unsigned scope, const char *word)
 	if (!strcmp(key, "jobs"))
 		return take_jobs(l, equals + 1);
 	if (!strcmp(key, "when"))
-		r = take_interval(l, equals + 1, scope == FILTER_KEYWORD_PROCESSES);
+		r = take_interval(l, equals + 1, l->filter.scope == EPMT_PROCESSES);
 	if (r == 0)
-		r = filter_take(&l->filter, scope, key, equals + 1, &why);
+		r = epmt_filter_take(&l->filter, key, equals + 1, &why);
 	if (r < 0)
 		log_error("%s", why.len ? why.buf : store_error(l->store));
 	return r < 0 ? r : 0;
@@ -189,24 +188,32 @@ static int end_items(struct items *out)
 
 /* ---- jobs ----------------------------------------------------------------------------------- */
 
+static struct job_filter job_filter_of(const struct listing *l)
+{
+	return (struct job_filter){.ids = l->ids,
+				   .id_count = l->id_count,
+				   .where = l->filter.where,
+				   .order = l->filter.order,
+				   .limit = l->filter.limit,
+				   .offset = l->filter.offset};
+}
+
 static int list_jobs(struct listing *l)
 {
-	enum filter_format format = l->filter.format;
+	enum epmt_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
 	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
+	struct job_filter f = job_filter_of(l);
 	struct job_query jq;
-	int r;
 
-	if (l->filter.order && !job_order_known(l->filter.order))
-		return fail_with(-EINVAL, "order: jobs have no column '%s'", l->filter.order);
-	r = job_query_begin(&jq, l->store, "j.jobid, j.jobname, j.no", &l->filter);
+	int r = job_query_begin(&jq, l->store, "j.jobid, j.no", &f);
 	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
 		_cleanup_value_ struct value *v = NULL;
 
 		if (format == FORMAT_DEFAULT || format == FORMAT_TERSE)
 			v = value_str(stmt_get_str(jq.st, 0));
 		else
-			r = epmt_job_dict(l->store, stmt_get_int(jq.st, 2), l->filter.separate_sums,
+			r = epmt_job_dict(l->store, stmt_get_int(jq.st, 1), l->filter.separate_sums,
 					  &v);
 		if (r >= 0)
 			put_item(&out, v);
@@ -219,11 +226,11 @@ static int list_jobs(struct listing *l)
 
 static int list_processes(struct listing *l)
 {
-	enum filter_format format = l->filter.format;
+	enum epmt_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
 	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
 	struct epmt_processes p;
-	int r = epmt_processes_begin(&p, l->store, &l->filter);
+	int r = epmt_processes_begin(&p, l->store, &l->filter, l->ids, l->id_count);
 
 	while (r >= 0 && (r = epmt_processes_next(&p)) == 1) {
 		_cleanup_value_ struct value *v = NULL;
@@ -315,7 +322,7 @@ static int list_proc_tags(struct listing *l)
 		_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 
 		if (!wanted(l, stmt_get_str(st, 0)) ||
-		    !filter_matches_tags(&l->filter, stmt_get_str(st, 1)))
+		    !epmt_filter_matches_tags(&l->filter, stmt_get_str(st, 1)))
 			continue;
 		struct value *tags = tags_parse(stmt_get_str(st, 1), NULL);
 		leave_out(tags, l->filter.exclude);
@@ -344,8 +351,11 @@ static int list_proc_tags(struct listing *l)
  */
 static int list_unanalysed(struct listing *l)
 {
+	const char *none = "";
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
 	if (!l->filter.analyses)
-		l->filter.analyses = value_new(VALUE_DICT);
+		(void)filter_require(l->filter.where, "analyses", FILTER_IS, &none, 1, &why);
 	return list_jobs(l);
 }
 
@@ -378,13 +388,13 @@ static const struct {
 	unsigned scope;
 	int (*list)(struct listing *l);
 } rows[] = {
-	{"jobs", FILTER_KEYWORD_JOBS, list_jobs},
-	{"procs", FILTER_KEYWORD_PROCESSES, list_processes},
-	{"processes", FILTER_KEYWORD_PROCESSES, list_processes},
+	{"jobs", EPMT_JOBS, list_jobs},
+	{"procs", EPMT_PROCESSES, list_processes},
+	{"processes", EPMT_PROCESSES, list_processes},
 	{"thread_metrics", 0, list_threads},
-	{"job_proc_tags", FILTER_KEYWORD_PROC_TAGS, list_proc_tags},
+	{"job_proc_tags", EPMT_PROC_TAGS, list_proc_tags},
 	{"unprocessed_jobs", 0, list_unprocessed},
-	{"unanalyzed_jobs", FILTER_KEYWORD_JOBS, list_unanalysed},
+	{"unanalyzed_jobs", EPMT_JOBS, list_unanalysed},
 	{"refmodels", 0, list_models},
 };
 
@@ -413,21 +423,23 @@ static int check_ids(struct listing *l)
 
 int epmt_list(struct context *ctx, const struct epmt *e)
 {
-	_cleanup_listing_ struct listing l = {.filter.limit = NO_LIMIT};
+	_cleanup_listing_ struct listing l = {0};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int skip, r = 0;
 
 	if (e->word_count && !strcmp(e->words[0], "op_metrics"))
 		return fail_with(EXIT_FAILED, "list op_metrics: this version has no analysis");
 	size_t row = find_row(e, &skip);
+	epmt_filter_init(&l.filter, rows[row].scope);
 	use_zone();
 	if (open_store(ctx, STORE_READ, &l.store) < 0)
 		return EXIT_FAILED;
 	for (int i = skip; i < e->word_count && r == 0; i++)
-		r = take_word(&l, rows[row].scope, e->words[i]);
+		r = take_word(&l, e->words[i]);
+	if (r == 0 && (r = epmt_filter_end(&l.filter, &why)) < 0)
+		log_error("%s", why.buf);
 	if (r < 0)
 		return EXIT_FAILED;
-	l.filter.ids = l.ids;
-	l.filter.id_count = l.id_count;
 	if (rows[row].scope && check_ids(&l) < 0)
 		return EXIT_FAILED;
 	r = rows[row].list(&l);

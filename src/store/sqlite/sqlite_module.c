@@ -16,13 +16,12 @@
 #define CACHE_KIB 4096
 
 /* SQLite numbers $1, $2, ... in order of appearance; at[] maps our number to its number. */
-#define PARAMETERS_MAX 64
-
 struct sqlite_stmt {
 	struct stmt base;
 	sqlite3_stmt *st;
 	bool done; /* the last row was read: the next bind or step starts over */
-	int at[PARAMETERS_MAX + 1];
+	int count; /* of parameters */
+	int at[];
 };
 
 struct sqlite_bulk {
@@ -207,6 +206,30 @@ static void sqlite_rollback(struct store *s)
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
+/* Beyond that, a number is of a user's statement, which has no parameters. */
+#define PARAMETERS_MAX 65536
+
+/* Our number of SQLite's parameter i; 0: none. */
+static int parameter_number(sqlite3_stmt *st, int i)
+{
+	const char *name = sqlite3_bind_parameter_name(st, i);
+	long n = name && name[0] == '$' ? strtol(name + 1, NULL, 10) : 0;
+
+	return n > 0 && n <= PARAMETERS_MAX ? (int)n : 0;
+}
+
+static int highest_parameter(sqlite3_stmt *st)
+{
+	int highest = 0;
+
+	for (int i = 1; i <= sqlite3_bind_parameter_count(st); i++) {
+		int n = parameter_number(st, i);
+
+		highest = n > highest ? n : highest;
+	}
+	return highest;
+}
+
 static struct stmt *sqlite_prepare(struct store *s, const char *sql)
 {
 	sqlite3_stmt *st;
@@ -222,14 +245,15 @@ static struct stmt *sqlite_prepare(struct store *s, const char *sql)
 		store_fail(s, EINVAL, "exactly one statement is allowed");
 		return NULL;
 	}
-	struct sqlite_stmt *q = xcalloc(1, sizeof(*q));
+	int count = highest_parameter(st);
+	struct sqlite_stmt *q = xcalloc(1, sizeof(*q) + ((size_t)count + 1) * sizeof(*q->at));
 	q->base.store = s;
 	q->st = st;
+	q->count = count;
 	for (int i = 1; i <= sqlite3_bind_parameter_count(st); i++) {
-		const char *name = sqlite3_bind_parameter_name(st, i);
-		int n = name && name[0] == '$' ? (int)strtol(name + 1, NULL, 10) : 0;
+		int n = parameter_number(st, i);
 
-		if (n > 0 && n <= PARAMETERS_MAX)
+		if (n > 0 && n <= count)
 			q->at[n] = i;
 	}
 	return &q->base;
@@ -251,7 +275,7 @@ static void sqlite_finish(struct stmt *st)
 /* 0, which SQLite refuses, if the statement has no such parameter. */
 static int place(struct stmt *st, int i)
 {
-	return i > 0 && i <= PARAMETERS_MAX ? mine(st)->at[i] : 0;
+	return i > 0 && i <= mine(st)->count ? mine(st)->at[i] : 0;
 }
 
 static void rewind_done(struct stmt *st)
@@ -492,6 +516,7 @@ static const struct store_engine engine = {
 	.id = "INTEGER PRIMARY KEY",
 	.bytes = "BLOB",
 	.keyed = "WITHOUT ROWID",
+	.glob = true,
 	.text_before = "CAST(",
 	.text_after = " AS TEXT)",
 	.open = sqlite_open,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/text/text.h"
@@ -498,5 +499,35 @@ int joblist_print_ids(struct store *s, const struct job_filter *f, FILE *out)
 		fputc('\n', out);
 	}
 	job_query_end(&jq);
+	return r;
+}
+
+int joblist_print(struct store *s, const struct job_filter *f, enum joblist_form form, FILE *out,
+		  bool *ret_none, bool *ret_output)
+{
+	bool table = form == JOBLIST_TABLE, terminal = isatty(fileno(out));
+	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
+	struct job_filter filter = *f;
+
+	/* people look for their latest jobs; scripts get the order of start times, except with a
+	 * limit */
+	if (!filter.order && (filter.limit != NO_LIMIT || (terminal && table)))
+		filter.order = "-start";
+	/* tags would take most of the time and of every line */
+	l.bare = table && !terminal;
+	l.tasks = table;
+	int r = form == JOBLIST_IDS ? joblist_print_ids(s, &filter, out)
+				    : joblist_load(&l, s, &filter);
+	if (r < 0)
+		return r;
+	*ret_none = table && !l.count;
+	if (*ret_none)
+		return 0;
+	if (form == JOBLIST_IDS)
+		r = output_error(out);
+	else
+		r = form == JOBLIST_JSON ? joblist_print_json(&l, out)
+					 : joblist_print_table(&l, form == JOBLIST_CSV, out);
+	*ret_output = r < 0;
 	return r;
 }

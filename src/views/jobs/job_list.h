@@ -71,3 +71,10 @@ int joblist_print_json(const struct joblist *l, FILE *f);
 int joblist_print_table(const struct joblist *l, bool csv, FILE *f);
 /* Only the ids, one per line; returns their number. */
 int joblist_print_ids(struct store *s, const struct job_filter *f, FILE *out);
+
+enum joblist_form { JOBLIST_TABLE, JOBLIST_JSON, JOBLIST_CSV, JOBLIST_IDS };
+/* Loads and prints jobs. Without an order, tables on a terminal and lists with a limit begin with
+ * the newest. A table without jobs is not printed: *ret_none is true then. A negative errno, -EPIPE
+ * and its like if standard output failed: then *ret_output is true. */
+int joblist_print(struct store *s, const struct job_filter *f, enum joblist_form form, FILE *out,
+		  bool *ret_none, bool *ret_output);

@@ -7,137 +7,15 @@
 #include "core/value.h"
 #include "jobs/tags.h"
 
-/* ---- order ---------------------------------------------------------------------------------- */
-
-static const struct order {
-	const char *name, *column;
-} orders[] = {
-	{"start", "p.start"},
-	{"end", "p.start + p.duration"},
-	{"duration", "p.duration"},
-	{"cpu_time", "p.usertime + p.systemtime"},
-	{"inclusive_cpu_time", "t.inclusive_cpu"},
-	{"exclusive_time", "t.exclusive"},
-	{"rssmax", "p.rssmax"},
-	{"pid", "p.pid"},
-	{"depth", "t.depth"},
-	{"children", "t.children"},
-	{"descendants", "t.last - t.first"},
-};
-const char proc_orders[] = "start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, "
-			   "rssmax, pid, depth, children, descendants";
-
-static const struct order *find_order(const char *name)
-{
-	name += *name == '-';
-	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
-		if (!strcmp(orders[i].name, name))
-			return &orders[i];
-	return NULL;
-}
-
-bool proc_order_known(const char *order)
-{
-	return find_order(order) != NULL;
-}
-
-/* ---- strings that match --------------------------------------------------------------------- */
-
-/* Numbers of strings, in ascending order. A string may be in a job more than once. */
-struct numbers {
-	bool any; /* no filter */
-	int64_t *v;
-	size_t count, cap;
-};
-
-static void numbers_release(struct numbers *n)
-{
-	free(n->v);
-}
-
-static void numbers_add(struct numbers *n, int64_t v)
-{
-	GROW(n->v, n->count, n->cap);
-	n->v[n->count++] = v;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static bool numbers_have(const struct numbers *n, struct stmt *st, int column)
-{
-	if (n->any)
-		return true;
-	int64_t v = stmt_get_int(st, column); /* NULL is 0, which no string has */
-	return n->count && bsearch(&v, n->v, n->count, sizeof(v), compare_numbers);
-}
-
-static int find_string(struct numbers *n, struct store *s, int64_t job, const char *text)
-{
-	_cleanup_sql_ struct sql q = SQL_INIT;
-	int r;
-
-	n->any = !text;
-	if (!text)
-		return 0;
-	sql_add(&q, "SELECT id FROM string WHERE ");
-	sql_job_range(&q, "id", job);
-	sql_add(&q, " AND bytes = ");
-	sql_bytes(&q, text, strlen(text));
-	sql_add(&q, " ORDER BY id");
-	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	while ((r = stmt_step(st)) == 1)
-		numbers_add(n, stmt_get_int(st, 0) & UINT32_MAX);
-	return r;
-}
-
-static bool tags_match(const struct word_list *wanted, const struct value *tags)
-{
-	for (size_t i = 0; i < wanted->count; i++) {
-		const char *value;
-		size_t n = tag_split(wanted->word[i], &value);
-		_cleanup_free_ char *key = xstrndup(wanted->word[i], n);
-		const char *has = value_get_str(tags, key);
-
-		if (!has || (value && strcmp(has, value) != 0))
-			return false;
-	}
-	return true;
-}
-
-static int find_tags(struct numbers *n, struct store *s, int64_t job,
-		     const struct word_list *wanted)
-{
-	_cleanup_sql_ struct sql q = SQL_INIT;
-	int r;
-
-	n->any = !wanted->count;
-	if (n->any)
-		return 0;
-	sql_add(&q, "SELECT s.id, s.bytes FROM string s WHERE s.id IN (SELECT ");
-	sql_int(&q, store_key(job, 0));
-	sql_add(&q, " + p.tags FROM process p WHERE ");
-	sql_job_range(&q, "p.id", job);
-	sql_add(&q, ") ORDER BY s.id");
-	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	while ((r = stmt_step(st)) == 1) {
-		_cleanup_value_ struct value *tags = tags_parse(stmt_get_str(st, 1), NULL);
-
-		if (tags_match(wanted, tags))
-			numbers_add(n, stmt_get_int(st, 0) & UINT32_MAX);
-	}
-	return r;
-}
+const char proc_orders[] =
+	"start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, rssmax, pid, depth, "
+	"children, descendants or another number of `plimsoll query --keys`";
 
 /* ---- selection ------------------------------------------------------------------------------ */
 
 struct key {
 	int64_t key;
-	uint32_t number;
+	uint32_t number, job; /* job: index */
 };
 
 static int ascending(const void *a, const void *b)
@@ -146,38 +24,12 @@ static int ascending(const void *a, const void *b)
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static void add_conditions(struct sql *q, int64_t job, const struct proc_filter *f)
-{
-	const struct order *o = find_order(f->order ? f->order : "start");
-	bool tree = str_prefix(o->column, "t.");
-
-	sql_add(q, "SELECT p.id, p.exename, p.host, p.tags, ");
-	sql_add(q, o->column);
-	sql_add(q, tree ? " FROM process p JOIN tree t ON t.id = p.id WHERE "
-			: " FROM process p WHERE ");
-	sql_job_range(q, "p.id", job);
-	if (f->pid >= 0) {
-		sql_add(q, " AND p.pid = ");
-		sql_int(q, f->pid);
-	}
-	if (f->min_cpu) {
-		sql_add(q, " AND p.usertime + p.systemtime >= ");
-		sql_int(q, f->min_cpu);
-	}
-	if (f->min_duration) {
-		sql_add(q, " AND p.duration >= ");
-		sql_int(q, f->min_duration);
-	}
-	if (f->failed)
-		sql_add(q, " AND (p.exitcode <> 0 OR p.exitsignal <> 0)");
-	sql_add(q, " ORDER BY p.id");
-}
-
 struct selection {
-	struct numbers exe, host, tags;
 	struct key *keys;
 	size_t count, cap;
 	bool descending, sorted;
@@ -185,63 +37,78 @@ struct selection {
 
 static void selection_release(struct selection *l)
 {
-	numbers_release(&l->exe);
-	numbers_release(&l->host);
-	numbers_release(&l->tags);
 	free(l->keys);
 }
 
-static int select_keys(struct selection *l, struct store *s, int64_t job,
-		       const struct proc_filter *f)
+/* The statement for the job $1. */
+static struct stmt *prepare_selection(struct store *s, struct filter *where, const char *order)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
+
+	sql_add(&q, "SELECT p.id, ");
+	size_t at = q.text.len;
+	sql_add(&q, " FROM process p WHERE p.id > ");
+	sql_int(&q, 0);
+	sql_add(&q, " * 4294967296 AND p.id < ($1 + 1) * 4294967296 AND ");
+	filter_add_processes(&q, where, s->engine);
+	sql_add(&q, " ORDER BY p.id");
+	/* the column stands before $1, but its parameters, if any, have higher numbers */
+	_cleanup_free_ char *rest = xstrdup(q.text.buf + at);
+	strbuf_cut(&q.text, at);
+	filter_add_order(&q, where, s->engine, order);
+	sql_add(&q, rest);
+	return sql_prepare(&q, s);
+}
+
+static int select_keys(struct selection *l, struct stmt *st, int64_t job, uint32_t index)
+{
 	int r;
 
-	add_conditions(&q, job, f);
-	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
-	l->sorted = true;
+	stmt_int(st, 1, job);
 	while ((r = stmt_step(st)) == 1) {
-		if (!numbers_have(&l->exe, st, 1) || !numbers_have(&l->host, st, 2) ||
-		    !numbers_have(&l->tags, st, 3))
-			continue;
-		int64_t v = stmt_get_optional(st, 4);
+		int64_t v = stmt_get_optional(st, 1);
 		/* unknown values come last in either direction */
 		int64_t key = v == UNKNOWN ? INT64_MAX : l->descending ? -v : v;
 		GROW(l->keys, l->count, l->cap);
 		l->sorted = l->sorted && (!l->count || l->keys[l->count - 1].key <= key);
 		l->keys[l->count++] =
-			(struct key){key, (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX)};
+			(struct key){key, (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX), index};
 	}
 	return r;
 }
 
 void proc_list_release(struct proc_list *l)
 {
-	free(l->numbers);
+	free(l->ids);
 }
 
-int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const struct proc_filter *f)
+int proc_list_load_jobs(struct proc_list *l, struct store *s, const int64_t *jobs, size_t count,
+			const struct proc_filter *f)
 {
-	_cleanup_(selection_release) struct selection sel = {.descending =
-								     f->order && *f->order == '-'};
+	const char *order = f->order ? f->order : "start";
+	_cleanup_(selection_release) struct selection sel = {.descending = *order == '-',
+							     .sorted = true};
+	_cleanup_filter_ struct filter *all = f->where ? NULL : filter_new(FILTER_PROCESSES);
+	_cleanup_stmt_ struct stmt *st = prepare_selection(s, all ? all : f->where, order);
+	int r = st ? 0 : -EIO;
 
-	int r = find_string(&sel.exe, s, job, f->exe);
-	if (r >= 0)
-		r = find_string(&sel.host, s, job, f->host);
-	if (r >= 0)
-		r = find_tags(&sel.tags, s, job, &f->tags);
-	if (r >= 0)
-		r = select_keys(&sel, s, job, f);
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = select_keys(&sel, st, jobs[i], (uint32_t)i);
 	if (r < 0)
 		return r;
 	if (!sel.sorted)
 		qsort(sel.keys, sel.count, sizeof(*sel.keys), ascending);
 	size_t begin = f->offset < sel.count ? (size_t)f->offset : sel.count;
 	l->count = f->limit < sel.count - begin ? (size_t)f->limit : sel.count - begin;
-	l->numbers = xreallocarray(NULL, l->count + 1, sizeof(*l->numbers));
+	l->ids = xreallocarray(NULL, l->count + 1, sizeof(*l->ids));
 	for (size_t i = 0; i < l->count; i++)
-		l->numbers[i] = sel.keys[begin + i].number;
+		l->ids[i] = store_key(jobs[sel.keys[begin + i].job], sel.keys[begin + i].number);
 	return 0;
+}
+
+int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const struct proc_filter *f)
+{
+	return proc_list_load_jobs(l, s, &job, 1, f);
 }
 
 /* ---- counters ------------------------------------------------------------------------------- */

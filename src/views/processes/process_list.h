@@ -1,5 +1,5 @@
 /*
- * Processes and threads of a job. Selection and order take 16 bytes for each process; then they are
+ * Processes and threads of jobs. Selection and order take 16 bytes for each process; then they are
  * read and written in batches, so that a million processes need little memory.
  */
 #pragma once
@@ -8,29 +8,29 @@
 #include "store/query.h"
 
 struct proc_filter {
-	const char *exe, *host;
-	struct word_list tags;         /* all of them */
-	int64_t pid;                   /* -1: any */
-	int64_t min_cpu, min_duration; /* us; 0: any */
-	bool failed;
-	const char *order; /* one of proc_orders, with "-" for descending */
+	struct filter *where; /* of processes; NULL: all */
+	const char *order;    /* a key, with "-" for descending; NULL: by start */
 	uint64_t limit, offset;
 };
 
+/* Names of some keys to sort by, for messages. */
 extern const char proc_orders[];
-bool proc_order_known(const char *order);
 
-/* Selected processes in order: their numbers in the job. */
+/* Selected processes in order: their ids. */
 struct proc_list {
-	uint32_t *numbers;
+	int64_t *ids;
 	size_t count;
 };
 void proc_list_release(struct proc_list *l);
 int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const struct proc_filter *f);
+/* The same over several jobs. */
+int proc_list_load_jobs(struct proc_list *l, struct store *s, const int64_t *jobs, size_t count,
+			const struct proc_filter *f);
 
 enum proc_form { PROC_TABLE, PROC_JSON, PROC_CSV };
-int proc_list_print(const struct proc_list *l, struct store *s, int64_t job, enum proc_form form,
-		    FILE *f);
+int proc_list_print(const struct proc_list *l, struct store *s, enum proc_form form, FILE *f);
+/* The same with the id of the job in every row. */
+int proc_list_print_jobs(const struct proc_list *l, struct store *s, enum proc_form form, FILE *f);
 
 /* Threads, ordered by process. A process with one thread is its own thread. pid -1: of all. */
 int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
@@ -64,6 +64,7 @@ struct proc_output {
 	const int *text;           /* the same for metrics that are texts; NULL: none is */
 	int start, duration;       /* columns */
 	size_t count;              /* rows written */
+	char *jobid;               /* in every row; NULL: not shown */
 	void (*write[3])(struct proc_output *o, struct stmt *st); /* by form */
 };
 /* columns: of the table for people, and of CSV. */

@@ -10,7 +10,7 @@
 #include "views/processes/process_list.h"
 #include "views/stream_table.h"
 
-/* Databases take 64 parameters: the keys, and key 0 of the job. */
+/* Parameters: the keys, and key 0 of the job. */
 #define BATCH 63
 #define BASE "$64"
 
@@ -140,6 +140,8 @@ static void write_json(struct proc_output *w, struct stmt *st)
 	int64_t id = stmt_get_int(st, COL_ID);
 
 	json_begin_object(j, NULL);
+	if (w->jobid)
+		json_str(j, "jobid", w->jobid);
 	json_i64(j, "id", id);
 	proc_output_json(w, st);
 	json_argv(st, j);
@@ -159,10 +161,11 @@ static void write_json(struct proc_output *w, struct stmt *st)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
+/* The first is left out for the processes of one job. */
 static const struct terminal_table_column table_columns[] = {
-	{"PID", COLUMN_RIGHT},   {"PARENT", COLUMN_RIGHT}, {"START", 0},
-	{"DURATION", COLUMN_US}, {"CPU", COLUMN_US},       {"RSS", COLUMN_KIB},
-	{"EXIT", COLUMN_RIGHT},  {"COMMAND", COLUMN_CUT},
+	{"JOBID", COLUMN_CUT}, {"PID", COLUMN_RIGHT},   {"PARENT", COLUMN_RIGHT},
+	{"START", 0},          {"DURATION", COLUMN_US}, {"CPU", COLUMN_US},
+	{"RSS", COLUMN_KIB},   {"EXIT", COLUMN_RIGHT},  {"COMMAND", COLUMN_CUT},
 };
 
 static void write_table(struct proc_output *w, struct stmt *st)
@@ -183,6 +186,8 @@ static void write_table(struct proc_output *w, struct stmt *st)
 		strbuf_addstr(&end, ended_name(state));
 	else if (code != UNKNOWN)
 		text_add_i64(&end, code);
+	if (w->jobid)
+		stream_table_str(g, w->jobid);
 	stream_table_number(g, stmt_get_optional(st, w->column[METRIC_PID]));
 	stream_table_number(g, stmt_get_optional(st, COL_PARENT_PID));
 	stream_table_time(g, stmt_get_optional(st, COL_START));
@@ -199,6 +204,8 @@ static void write_csv(struct proc_output *w, struct stmt *st)
 	struct ingest_state state = ingest_state_unpack(stmt_get_int(st, COL_STATE));
 	struct stream_table *g = &w->table;
 
+	if (w->jobid)
+		stream_table_str(g, w->jobid);
 	stream_table_number(g, stmt_get_int(st, COL_ID));
 	proc_output_cells(w, st);
 	for (size_t i = 0; i < ARRAY_SIZE(tree_numbers); i++)
@@ -254,19 +261,19 @@ static int prepare(struct proc_output *w)
 }
 
 /* An incomplete batch is filled with number 0, which no process has. */
-static void bind_keys(const struct proc_output *w, struct stmt *st, const uint32_t *numbers,
-		      size_t n)
+static void bind_keys(const struct proc_output *w, struct stmt *st, const int64_t *ids, size_t n)
 {
 	for (size_t i = 0; i < BATCH; i++)
-		stmt_int(st, (int)i + 1, store_key(w->job, i < n ? numbers[i] : 0));
+		stmt_int(st, (int)i + 1, i < n ? ids[i] : store_key(w->job, 0));
 	stmt_int(st, BATCH + 1, store_key(w->job, 0));
 }
 
-static int write_batch(struct proc_output *w, const uint32_t *numbers, size_t n)
+/* Writes processes of one job. */
+static int write_batch(struct proc_output *w, const int64_t *ids, size_t n)
 {
 	if (w->events)
-		bind_keys(w, w->events, numbers, n);
-	bind_keys(w, w->rows, numbers, n);
+		bind_keys(w, w->events, ids, n);
+	bind_keys(w, w->rows, ids, n);
 	return proc_output_batch(w);
 }
 
@@ -274,6 +281,8 @@ static size_t csv_columns(const struct proc_output *w, struct terminal_table_col
 {
 	size_t n = 0;
 
+	if (w->jobid)
+		out[n++].name = "jobid";
 	out[n++].name = "id";
 	n += proc_output_columns(w, out + n);
 	for (size_t i = 0; i < ARRAY_SIZE(tree_numbers); i++)
@@ -284,24 +293,67 @@ static size_t csv_columns(const struct proc_output *w, struct terminal_table_col
 	return n;
 }
 
-int proc_list_print(const struct proc_list *l, struct store *s, int64_t job, enum proc_form form,
-		    FILE *f)
+/* How many processes of the same job follow each other, up to a batch. */
+static size_t same_job(const struct proc_list *l, size_t at)
+{
+	size_t n = 1;
+
+	while (n < BATCH && at + n < l->count &&
+	       l->ids[at + n] >> JOB_SHIFT == l->ids[at] >> JOB_SHIFT)
+		n++;
+	return n;
+}
+
+/* Changes to another job. */
+static int use_job(struct proc_output *w, int64_t job)
+{
+	if (w->job == job)
+		return 0;
+	w->job = job;
+	if (!w->jobid)
+		return 0;
+	_cleanup_free_ char *jobid = job_id_of(w->store, job);
+	_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
+	int r = jobid ? job_label(w->store, job, jobid, &label) : 0;
+	free(w->jobid);
+	w->jobid = xstrdup(label.buf);
+	return r;
+}
+
+static int print(const struct proc_list *l, struct store *s, bool jobs, enum proc_form form,
+		 FILE *f)
 {
 	struct terminal_table_column csv[METRIC_ID_END + 16] = {{NULL, 0}};
 	struct proc_output w = {.store = s,
-				.job = job,
 				.form = form,
 				.start = COL_START,
 				.duration = COL_DURATION,
 				.text = text_column,
+				.jobid = jobs ? xstrdup("") : NULL,
 				.write = {[PROC_JSON] = write_json,
 					  [PROC_CSV] = write_csv,
 					  [PROC_TABLE] = write_table}};
 	int r = prepare(&w);
 
-	proc_output_begin(&w, table_columns, ARRAY_SIZE(table_columns), csv, csv_columns(&w, csv),
-			  f);
-	for (size_t at = 0; at < l->count && r >= 0; at += BATCH)
-		r = write_batch(&w, l->numbers + at, l->count - at < BATCH ? l->count - at : BATCH);
-	return proc_output_end(&w, r);
+	proc_output_begin(&w, table_columns + !jobs, ARRAY_SIZE(table_columns) - !jobs, csv,
+			  csv_columns(&w, csv), f);
+	for (size_t at = 0, n; at < l->count && r >= 0; at += n) {
+		n = same_job(l, at);
+		r = use_job(&w, l->ids[at] >> JOB_SHIFT);
+		if (r >= 0)
+			r = write_batch(&w, l->ids + at, n);
+	}
+	r = proc_output_end(&w, r);
+	free(w.jobid);
+	return r;
+}
+
+int proc_list_print(const struct proc_list *l, struct store *s, enum proc_form form, FILE *f)
+{
+	return print(l, s, false, form, f);
+}
+
+int proc_list_print_jobs(const struct proc_list *l, struct store *s, enum proc_form form, FILE *f)
+{
+	return print(l, s, true, form, f);
 }

@@ -1,0 +1,202 @@
+/* plimsoll query: jobs and processes that match a filter. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "views/filter_keys.h"
+#include "views/jobs/job_list.h"
+#include "views/processes/process_list.h"
+
+struct query_options {
+	bool procs, ids, keys;
+	enum proc_form form;
+	const char *order;
+	uint64_t limit, offset;
+};
+
+static enum filter_scope scope_of(const struct query_options *o)
+{
+	return o->procs ? FILTER_PROCESSES : FILTER_JOBS;
+}
+
+/* A filter may be several words, which the shell separated. */
+static int parse(struct filter *f, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+
+	for (int i = 0; i < argc; i++)
+		strbuf_addf(&text, "%s%s", i ? " " : "", argv[i]);
+	int r = filter_parse(f, text.buf, &why);
+	if (r < 0)
+		log_error("filter: %s", why.buf);
+	return r;
+}
+
+static int print_jobs(const struct query_options *o, struct store *s, struct filter *where)
+{
+	static const enum joblist_form forms[] = {
+		[PROC_TABLE] = JOBLIST_TABLE, [PROC_JSON] = JOBLIST_JSON, [PROC_CSV] = JOBLIST_CSV};
+	struct job_filter f = {
+		.where = where, .order = o->order, .limit = o->limit, .offset = o->offset};
+	bool none = false, output = false;
+	int r = joblist_print(s, &f, o->ids ? JOBLIST_IDS : forms[o->form], stdout, &none, &output);
+
+	if (output)
+		return fail_with(r, "cannot write: %s", strerror(-r));
+	if (r == 0 && none)
+		log_warn("no job in '%s' matches the filter", s->where);
+	return r < 0 ? fail_with(r, "%s", store_error(s)) : 0;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+struct job_numbers {
+	int64_t *v;
+	size_t count, cap;
+};
+
+static void numbers_release(struct job_numbers *n)
+{
+	free(n->v);
+}
+
+/* The jobs in which a filter of processes can match, in the order of their start. */
+static int find_jobs(struct job_numbers *n, struct store *s, struct filter *where)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+	int r;
+
+	sql_add(&q, "SELECT j.no FROM job j WHERE ");
+	filter_add_jobs_of(&q, where, s->engine);
+	sql_add(&q, " ORDER BY j.start_us NULLS LAST, j.no");
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
+	while ((r = stmt_step(st)) == 1) {
+		GROW(n->v, n->count, n->cap);
+		n->v[n->count++] = stmt_get_int(st, 0);
+	}
+	return r;
+}
+
+static int print_ids(const struct proc_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		printf("%lld\n", (long long)l->ids[i]);
+	return output_error(stdout);
+}
+
+static int print_processes(const struct query_options *o, struct store *s, struct filter *where)
+{
+	struct proc_filter f = {
+		.where = where, .order = o->order, .limit = o->limit, .offset = o->offset};
+	_cleanup_(numbers_release) struct job_numbers jobs = {0};
+	_cleanup_(proc_list_release) struct proc_list l = {0};
+
+	strbuf_reset(&s->error);
+	int r = find_jobs(&jobs, s, where);
+	if (r >= 0)
+		r = proc_list_load_jobs(&l, s, jobs.v, jobs.count, &f);
+	if (r >= 0)
+		r = o->ids ? print_ids(&l) : proc_list_print_jobs(&l, s, o->form, stdout);
+	if (r >= 0 && !l.count && !o->ids && o->form == PROC_TABLE)
+		log_warn("no process in '%s' matches the filter", s->where);
+	if (r < 0)
+		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	return r;
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct query_options *o = ctx->options;
+	_cleanup_filter_ struct filter *where = filter_new(scope_of(o));
+	_cleanup_store_ struct store *s = NULL;
+
+	if (o->keys)
+		return filter_keys_print(o->form, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	if (o->order && !filter_order_known(scope_of(o), o->order)) {
+		log_error("--order: cannot sort %s by '%s'; it takes %s",
+			  o->procs ? "processes" : "jobs", o->order,
+			  o->procs ? proc_orders : job_orders);
+		return EXIT_USAGE;
+	}
+	if (parse(where, argc, argv) < 0)
+		return EXIT_USAGE;
+	if (open_store(ctx, STORE_READ, &s) < 0)
+		return EXIT_FAILED;
+	int r = o->procs ? print_processes(o, s, where) : print_jobs(o, s, where);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+/* The keys of jobs, then those of processes, for the manual. */
+static bool term(size_t i, struct help_term *ret)
+{
+	struct filter_key k;
+	size_t jobs = 0;
+
+	while (filter_key_at(FILTER_JOBS, jobs, &k))
+		jobs++;
+	if (!filter_key_at(i < jobs ? FILTER_JOBS : FILTER_PROCESSES, i < jobs ? i : i - jobs, &k))
+		return false;
+	ret->section = k.scope == FILTER_JOBS ? "KEYS OF JOBS" : "KEYS OF PROCESSES";
+	snprintf(ret->name, sizeof(ret->name), "%s%s", k.name,
+		 str_suffix(k.name, ".") ? "NAME" : "");
+	snprintf(ret->help, sizeof(ret->help), "(%s) %s", filter_type_name(k.type), k.help);
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{OPT_FLAG, 'p', "procs", NULL, "processes instead of jobs",
+	 AT(struct query_options, procs)},
+	{OPT_TEXT, 0, "order", "KEY", "sort by this key; -KEY for descending order",
+	 AT(struct query_options, order)},
+	{OPT_COUNT, 'n', "limit", "N", "at most N; jobs: the newest unless --order is given",
+	 AT(struct query_options, limit)},
+	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct query_options, offset)},
+	{OPT_FLAG, 0, "ids", NULL, "print only the ids, one per line",
+	 AT(struct query_options, ids)},
+	{OPT_FLAG, 0, "keys", NULL, "list the keys that filters can use",
+	 AT(struct query_options, keys)},
+	ROWS_FORM(struct query_options),
+	ROWS_STORE,
+};
+
+static const struct query_options defaults = {.limit = NO_LIMIT};
+
+const struct command command_query = {
+	.name = "query",
+	.summary = "list the jobs or processes that match a filter",
+	.operands = {"FILTER", 0, ANY_NUMBER},
+	.description =
+		"Lists the jobs of the store that match a filter, or with --procs the processes of all "
+		"jobs that match one. Other commands take the same filters as --where. Quote a filter "
+		"for the shell, because of < > ( ) and '.\n\n"
+		"A condition is KEY OPERATOR VALUE. Operators are = and != (with several values, "
+		"separated by commas: any of them, none of them), ~ and !~ (a pattern with * and ?; a "
+		"text without them is found anywhere), < <= > and >=. A key alone asks whether the "
+		"value is known. Conditions are combined by and, or, not and parentheses; `and` binds "
+		"more tightly than `or`. A value that has blanks, commas, parentheses, quotes or "
+		"operators in it stands in quotes, 'like this'; a quote in it is doubled.\n\n"
+		"Durations are 250ms, 90s, 10m, 1.5h, 2d, or a number of seconds. Sizes are 4096 "
+		"(bytes), 64K, 500M, 2G. Times are 2026-01-31, '2026-01-31 08:00', the same with a time "
+		"zone, seconds since 1970, now, or -2h and -7d before now. A comparison with an unknown "
+		"value does not match; `not` selects everything else.\n\n"
+		"In a filter of jobs, process(...) selects jobs that have a process matching the filter "
+		"in parentheses, and overlaps(...) jobs that ran at the same time as a matching one. In "
+		"a filter of processes, job(...) is about their job, and parent(...), child(...), "
+		"ancestor(...) and descendant(...) about their relatives: ancestor(pid = 42) selects "
+		"the descendants of process 42. Keys that only jobs have, such as jobid, are those of "
+		"the job of a process. A metric of a job is the sum over its processes; rssmax is the "
+		"maximum.\n\n"
+		"A filter that cannot be read is reported with the column of the error; the exit status "
+		"is then 2.",
+	.examples =
+		"  plimsoll query 'duration > 1h and exitcode != 0'\n"
+		"  plimsoll query 'tag.exp_name = ESM4 and after = -7d' --order -cpu_time -n 10\n"
+		"  plimsoll query --procs 'jobid = 685000 and ancestor(exename = make)'\n"
+		"  plimsoll query --ids 'process(exename ~ vasp* and rssmax > 100G)'\n",
+	OPTIONS(defaults, rows),
+	.defaults = &defaults,
+	.run = run,
+	.term = term,
+};
