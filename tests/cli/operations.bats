@@ -133,6 +133,114 @@ value() {
   PLIMSOLL_DATA_MOVEMENT='a:b:c' run -2 plimsoll ops a --cost
 }
 
+# used JQ ARGUMENT...: of usage --json
+used() {
+  local what=$1
+  shift
+  plimsoll usage --json "$@" | jq -c "$what"
+}
+
+# bats test_tags=engine
+@test "usage: sums over jobs by executable, user, operation, tag and month" {
+  use_store
+  make_job a --id a --procs 10 --tags 'exp:x'
+  make_job b --id b --procs 5 --shift 3000000 --tags 'exp:y'
+  plimsoll submit -q a b
+  change "UPDATE job SET username = 'bob' WHERE jobid = 'b'"
+  # processes n, n + 5 are prog(n % 5), with n + 2 us each
+  equal first "$(used '.[0] | [.executable, .jobs, .processes, .images, .cpu_time, .duration, .rchar, .rssmax]')" '["prog0",2,3,3,26,1500,200,1010]'
+  equal sum "$(used '[.[] | .cpu_time] | add')" "$(ask 'SELECT sum(cpu_time) FROM jobs')"
+  equal percent "$(used '[.[] | .cpu_percent] | add | round')" 100
+  equal users "$(used '[.[] | [.user, .jobs, .processes, .cpu_time]]' --by user)" "[[\"$(ask "SELECT \"user\" FROM jobs WHERE jobid = 'a'")\",1,10,75],[\"bob\",1,5,25]]"
+  TZ=UTC0 equal months "$(used '[.[] | [.month, .jobs]]' --by month)" '[["2020-09",1],["2020-10",1]]'
+  equal operations "$(used '[.[] | [.operation, .jobs, .processes]]' --by operation)" '[["op:build;step:1",2,6],["op:build;step:2",2,5],["op:build;step:0",2,4]]'
+  equal tag "$(used '[.[] | [.tag, .jobs, .processes, .cpu_time]]' --by tag:op)" '[["build",2,15,100]]'
+  equal without "$(used '[.[] | [.tag, .processes]]' --by tag:none)" '[[null,15]]'
+  equal job_tag "$(used '[.[] | [.job_tag, .cpu_time]]' --by job-tag:exp)" '[["x",75],["y",25]]'
+  equal jobs "$(used '[.[] | .processes] | add' b)" 5
+  equal limit "$(used length -n 2)" 2
+  equal csv "$(plimsoll usage --csv -n 1 --by user | cut -d, -f2-5)" $'jobs,processes,images,cpu_time\n1,10,10,75'
+  plimsoll usage --by month | grep -Eq '^2020-10 +1 +5 +5 +25 +25.000 ' || fail "$(plimsoll usage --by month)"
+  sums_agree
+  run -2 plimsoll usage --by weather
+  [[ $output == *"tag:KEY or job-tag:KEY, not 'weather'"* ]] || fail "$output"
+  run -2 plimsoll usage --by tag:
+  run -1 plimsoll usage nobody
+  equal hostile "$(used length --by "tag:x' OR 1=1; --")" 1
+  equal hostile "$(used length --by "job-tag:x' OR 1=1; --")" 1
+  plimsoll delete -q a b
+  run -0 plimsoll usage
+  [[ $output == *"has recorded processes"* ]] || fail "$output"
+}
+
+# bats test_tags=engine
+@test "usage: the sums are those of the processes after parts, replacing, deleting and retiring" {
+  use_store
+  # a name that is no text, images without a name, tags or times, one that executes another
+  make_job odd --id odd --procs 8 --odd --negative --threads 3 --set 7:tags=
+  plimsoll submit -q odd
+  change "UPDATE job SET end_us = 5 WHERE jobid = 'odd'"
+  sums_agree
+  export PLIMSOLL_TAGS=op:first
+  plimsoll run -q --no-submit -j 640 -o one -- sh -c "(:); (:); exec $PROGRAMS/actor return 0"
+  plimsoll submit -q one
+  sums_agree
+  before=$(ask "SELECT images FROM job_users WHERE jobid = '640'")
+  PLIMSOLL_TAGS=op:second plimsoll run -q --no-submit -j 640 -o two -- sh -c "$PROGRAMS/actor return 0; :"
+  plimsoll submit -q two
+  [ "$(ask "SELECT images FROM job_users WHERE jobid = '640'")" -gt "$before" ] || fail 'the second part is not in the sums'
+  equal parts "$(used '[.[] | .tag] | sort' --by tag:op 640)" '["first","second"]'
+  sums_agree
+  # more of the first part
+  plimsoll run -q --no-submit -j 640 -o one -- "$PROGRAMS/actor" return 0
+  plimsoll submit -q one
+  sums_agree
+  # a job that is stored again
+  plimsoll run -q --submit -j 641 -o three -- "$PROGRAMS/actor" return 0
+  plimsoll run -q --submit -j 641 -o three -- "$PROGRAMS/actor" return 0
+  equal again "$(ask "SELECT count(*) FROM jobs WHERE jobid = '641'")" 1
+  sums_agree
+  # one that a collector streamed before it was submitted
+  change "INSERT INTO job (no, jobid, username, start_us, end_us, duration_us, cpu_us, num_procs, num_threads, peak_procs, peak_threads,
+    bytes, format, ingested_us, processes) VALUES (900, 's', NULL, 1600000000000000, 1600000010000000, 10000000, 7, 3, 3, 0, 0, 0, 'node', 5, 3)"
+  change "UPDATE job_number SET last = 900"
+  equal streamed "$(used '[.[] | select(.user == null) | [.jobs, .processes, .images, .cpu_time]]' --by user s)" '[[1,3,0,7]]'
+  make_job s --id s --procs 4
+  plimsoll submit -q s
+  equal merged "$(ask "SELECT count(*), sum(processes), sum(cpu_time) FROM job_users WHERE jobid = 's'")" '1,4,18'
+  sums_agree
+  plimsoll retire -q --older-than 3000d
+  plimsoll delete -q 641
+  equal left "$(plimsoll list --ids | sort | tr '\n' ' ')" '640 s '
+  sums_agree
+}
+
+# bats test_tags=engine
+@test "usage: a store of before gets the sums when it is migrated" {
+  use_store
+  make_job a --id a --procs 10 --odd --threads 3 --negative --set 7:tags=
+  plimsoll submit -q a
+  PLIMSOLL_TAGS=op:x plimsoll run -q --submit -j 7 -o one -- sh -c "(:); exec $PROGRAMS/actor return 0"
+  ask 'SELECT * FROM job_executables ORDER BY 1, 3' >before
+  ask 'SELECT * FROM job_operations ORDER BY 1, 3' >>before
+  ask 'SELECT * FROM job_users ORDER BY 1' >>before
+  ask 'SELECT * FROM processes ORDER BY 1' >processes.before
+  if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
+    sqlite3 "$STORE" "$WITHOUT_SUMS DELETE FROM schema_version WHERE number >= 9"
+  else
+    "$(postgres_bin)/psql" -q "$STORE" -c "$WITHOUT_SUMS DELETE FROM schema_version WHERE number >= 9"
+  fi
+  run -1 plimsoll usage
+  [[ $output == *"run \`plimsoll db migrate\`"* ]] || fail "$output"
+  plimsoll db migrate -q
+  ask 'SELECT * FROM job_executables ORDER BY 1, 3' >after
+  ask 'SELECT * FROM job_operations ORDER BY 1, 3' >>after
+  ask 'SELECT * FROM job_users ORDER BY 1' >>after
+  diff before after
+  ask 'SELECT * FROM processes ORDER BY 1' | diff processes.before -
+  sums_agree
+}
+
 @test "EPMT's operations: the same rows, durations and costs" {
   [ -d "$DATA/query" ] || skip "EPMT's sample jobs are not beside the project"
   use_store
