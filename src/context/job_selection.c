@@ -35,7 +35,7 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 
 		if (!stmt_get_int(st, 3))
 			strbuf_addstr(&label, stmt_get_str(st, 1));
-		else if (job_label(s, no, stmt_get_text(st, 1, NULL), &label) < 0)
+		else if (job_label(s, no, stmt_get_str(st, 1), &label) < 0)
 			return -EIO;
 		GROW(js->v, js->count, js->cap);
 		js->v[js->count++] = (struct selected_job){

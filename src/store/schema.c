@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "store/import/databases.h"
+#include "store/ingest/usage_sums.h"
 #include "store/store.h"
 
 static const char jobs_sql[] = {
@@ -30,12 +31,22 @@ static const char begins_sql[] = {
 static const char identity_sql[] = {
 #include "008_identity.sql.h"
 };
+static const char usage_sql[] = {
+#include "009_usage.sql.h"
+};
 
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},     {3, "stream", stream_sql},
 	{4, "models", models_sql}, {5, "processes", processes_sql}, {6, "analyses", analyses_sql},
-	{7, "begins", begins_sql}, {8, "identity", identity_sql},   {0, NULL, NULL},
+	{7, "begins", begins_sql}, {8, "identity", identity_sql},   {9, "usage", usage_sql},
+	{0, NULL, NULL},
 };
+
+/* Computes what the SQL of a migration does not. */
+static int fill(struct store *s, int migration)
+{
+	return migration == 9 ? usage_sums_fill(s) : 0;
+}
 
 int schema_newest(void)
 {
@@ -150,6 +161,8 @@ static int apply(struct store *s, const struct migration *m)
 		schema_expand(s->engine, m->sql, &sql);
 		r = store_exec(s, sql.buf);
 		if (r == 0)
+			r = fill(s, m->number);
+		if (r == 0)
 			r = note_applied(s, m);
 	}
 	return store_end(s, r);
@@ -188,6 +201,9 @@ const struct store_table store_tables[] = {
 	{"job_sum", .job = "job"},
 	{"job_warning", .job = "job"},
 	{"job_proc_tag", .job = "job"},
+	{"job_executable", .job = "job"},
+	{"job_operation", .job = "job"},
+	{"job_user_sum", .job = "job"},
 	{"job_profile", .job = "job"},
 	{"sample_metric", .job = "job"},
 	{"sample_entity", .job = "job"},
@@ -205,9 +221,11 @@ const struct store_table store_tables[] = {
 int schema_drop(struct store *s)
 {
 	static const char *const views[] = {
-		"jobs",         "job_tags",      "job_annotations", "job_hosts", "job_sums",
-		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
-		"events",       "series",        "samples",         "absences",  "job_analyses"};
+		"jobs",           "job_tags",     "job_annotations", "job_hosts",
+		"job_sums",       "job_warnings", "job_proc_tags",   "job_profiles",
+		"processes",      "threads",      "events",          "series",
+		"samples",        "absences",     "job_analyses",    "job_executables",
+		"job_operations", "job_users"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)

@@ -40,6 +40,32 @@ change() {
   fi
 }
 
+# For stores as they were before the sums of migration 9.
+# shellcheck disable=SC2034 # of tests
+WITHOUT_SUMS='DROP VIEW job_executables; DROP VIEW job_operations; DROP VIEW job_users; DROP TABLE job_executable;
+  DROP TABLE job_operation; DROP TABLE job_user_sum;'
+
+# newest_schema: the number of the last migration
+newest_schema() {
+  plimsoll db schema | sed -n 's/^-- migration \([0-9]*\):.*/\1/p' | tail -n 1
+}
+
+# sums_agree: what is stored by executable, by tags and by job is what the processes add up to
+sums_agree() {
+  local sums='sum(images), sum(processes), sum(cpu_time), sum(duration), sum(rchar), sum(wchar), sum(read_bytes), sum(write_bytes), max(rssmax)'
+  local counted="count(*), sum(CASE WHEN ended = 'exec' THEN 0 ELSE 1 END), \
+    sum(cpu_time), sum(duration), sum(rchar), sum(wchar), sum(read_bytes), sum(write_bytes), max(rssmax)"
+  local by
+  for by in exename:job_executables tags:job_operations jobid:job_users; do
+    ask "SELECT job, ${by%:*}, $counted FROM processes GROUP BY 1, 2 ORDER BY 1, 2" >sums.counted
+    ask "SELECT job, ${by%:*}, $sums FROM ${by#*:} WHERE images > 0 GROUP BY 1, 2 ORDER BY 1, 2" >sums.stored
+    diff sums.counted sums.stored || fail "$by"
+  done
+  equal 'sums without a job' "$(ask 'SELECT (SELECT count(*) FROM job_executable WHERE job NOT IN (SELECT no FROM job)) +
+    (SELECT count(*) FROM job_operation WHERE job NOT IN (SELECT no FROM job)) +
+    (SELECT count(*) FROM job_user_sum WHERE job NOT IN (SELECT no FROM job)) AS n' | tail -n 1)" 0
+}
+
 # A job as `plimsoll run` leaves it: native_job DIRECTORY [OPTION...], see tests/fixtures/job.py.
 native_job() {
   python3 "$PL_SOURCE/tests/fixtures/job.py" "$@"

@@ -68,6 +68,7 @@ int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why)
 	in->store = s;
 	in->cache = xcalloc(STRING_CACHE, sizeof(*in->cache));
 	in->warnings = value_new(VALUE_LIST);
+	in->usage.all = (struct usage)USAGE_NONE;
 	/* before the transaction, where others may write meanwhile */
 	bool early = s && (s->engine->concurrent || s->staged);
 	if (early)
@@ -101,6 +102,7 @@ void ingest_free(struct ingest *in)
 		store_rollback(in->store);
 	}
 	process_tree_release(&in->tree);
+	usage_sums_release(&in->usage);
 	hash_map_release(&in->tag_index);
 	for (size_t i = 0; i < in->host_count; i++)
 		free(in->hosts[i].name);
@@ -274,6 +276,48 @@ void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us)
 		in->latest = (uint64_t)last_us;
 }
 
+static int64_t duration_of(const struct row *row)
+{
+	int64_t start = (int64_t)row_get(row, METRIC_START, 0);
+
+	return start && row_has(row, METRIC_END) ? (int64_t)row_get(row, METRIC_END, 0) - start
+						 : USAGE_UNKNOWN;
+}
+
+static int64_t value_of(const struct row *row, enum metric_id id)
+{
+	return row_has(row, id) ? (int64_t)row->v[id] : USAGE_UNKNOWN;
+}
+
+/* Adds the same values that write_process() writes. tags: NULL without any. */
+static void add_usage(struct ingest *in, const struct row *row, bool execs,
+		      const struct strbuf *tags)
+{
+	int64_t user = value_of(row, METRIC_USERTIME), system = value_of(row, METRIC_SYSTEMTIME);
+	bool named = row_has(row, METRIC_EXENAME);
+	const struct strbuf *name = &row->text[METRIC_EXENAME];
+	const struct usage one = {.images = 1,
+				  .processes = !execs,
+				  .cpu_us = user == USAGE_UNKNOWN || system == USAGE_UNKNOWN
+						    ? USAGE_UNKNOWN
+						    : user + system,
+				  .duration_us = duration_of(row),
+				  .rchar = value_of(row, METRIC_RCHAR),
+				  .wchar = value_of(row, METRIC_WCHAR),
+				  .read_bytes = value_of(row, METRIC_READ_BYTES),
+				  .write_bytes = value_of(row, METRIC_WRITE_BYTES),
+				  .rssmax = value_of(row, METRIC_RSSMAX)};
+
+	usage_add(&usage_group(&in->usage.executables, named ? name->buf : NULL,
+			       named ? name->len : 0)
+			   ->usage,
+		  &one);
+	usage_add(&usage_group(&in->usage.operations, tags ? tags->buf : NULL, tags ? tags->len : 0)
+			   ->usage,
+		  &one);
+	usage_add(&in->usage.all, &one);
+}
+
 /* The number of the tags of an image; counts images with the same tags. */
 static int64_t tags_number(struct ingest *in, const char *s, size_t n)
 {
@@ -309,11 +353,10 @@ static void put_metrics(struct bulk *b, const struct row *row, const enum metric
 
 static void put_times(struct bulk *b, const struct row *row)
 {
-	int64_t start = (int64_t)row_get(row, METRIC_START, 0);
-	int64_t end = (int64_t)row_get(row, METRIC_END, 0);
+	int64_t start = (int64_t)row_get(row, METRIC_START, 0), duration = duration_of(row);
 
 	bulk_value(b, db_int_if(start > 0, start));
-	bulk_value(b, db_int_if(start && row_has(row, METRIC_END), end - start));
+	bulk_value(b, db_int_if(duration != USAGE_UNKNOWN, duration));
 }
 
 static int put_events(struct ingest *in, const struct row *row, int64_t thread)
@@ -432,6 +475,7 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 	static const enum metric_id texts[] = {METRIC_HOSTNAME, METRIC_EXENAME, METRIC_PATH,
 					       METRIC_ARGS, METRIC_ARGV};
 	int64_t strings[ARRAY_SIZE(texts) + 1] = {0};
+	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
 	int r = 0;
 
 	if (in->tree.count >= UINT32_MAX - 2)
@@ -449,8 +493,6 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 			return (int)strings[i];
 	}
 	if (row_has(row, METRIC_TAGS)) {
-		_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
-
 		strbuf_add(&tags, row->text[METRIC_TAGS].buf, row->text[METRIC_TAGS].len);
 		secrets_mask_tags(&tags);
 		strings[5] = tags_number(in, tags.buf, tags.len);
@@ -460,6 +502,9 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 	in->process_count += state.ended != ENDED_EXEC;
 	add_node(in, row, tids, state.ended == ENDED_EXEC);
 	add_sums(in, row, rssmax_sum, state.ended == ENDED_EXEC);
+	if (in->store)
+		add_usage(in, row, state.ended == ENDED_EXEC,
+			  row_has(row, METRIC_TAGS) ? &tags : NULL);
 	if (in->store)
 		r = write_process(in, row, ingest_state_pack(&state), strings);
 	return r < 0 ? r : put_events(in, row, 0);

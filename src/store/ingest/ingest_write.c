@@ -259,6 +259,8 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = write_tagsets(in);
 	if (r == 0)
+		r = usage_sums_write(&in->usage, in->store, in->job);
+	if (r == 0)
 		r = write_dict(in, "job_tag", m->tags, false);
 	if (r == 0)
 		r = write_dict(in, "job_annotation", m->annotations, true);

@@ -3,6 +3,7 @@
 
 #include "core/hash_map.h"
 #include "store/ingest/ingest.h"
+#include "store/ingest/usage_sums.h"
 #include "store/process_tree.h"
 
 #define STRING_CACHE 65536 /* a power of two */
@@ -62,6 +63,7 @@ struct ingest {
 	struct tagset *tagsets;
 	size_t tagset_count, tagset_cap;
 	struct hash_map tag_index; /* into tagsets, by the low half of their hash */
+	struct usage_sums usage;
 	/* from samples, where nothing was recorded */
 	uint64_t sampled_cpu_us, sampled_processes;
 	uint64_t process_count; /* the tree has a node for each image */
