@@ -2,9 +2,11 @@
 
 find_library(MNL mnl REQUIRED)
 find_library(ARCHIVE archive)
+find_library(BLAS blas)
 find_library(DEFLATE deflate)
 find_library(HDF5 NAMES hdf5_serial hdf5)
 find_path(HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(LAPACK lapack)
 find_library(LZ4 lz4)
 find_library(MICROHTTPD microhttpd)
 find_library(NCURSES ncursesw)

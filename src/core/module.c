@@ -15,6 +15,7 @@ const struct module_row module_table[] = {
 	{"hdf5", "reads and writes HDF5 files"},
 	{"http", "HTTP requests of sinks"},
 	{"lz4", "compresses Arrow tables"},
+	{"multivariate", "principal components and detectors of outliers by several metrics"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "job store on a PostgreSQL server"},
 	{"snappy", "compresses Prometheus remote write requests and Parquet tables"},

@@ -1,0 +1,191 @@
+/* See model.h. */
+#include "analysis/outliers/model.h"
+
+#include <string.h>
+
+#include "core/util.h"
+
+struct value *value_real(double v)
+{
+	struct value *value = value_new(VALUE_REAL);
+
+	value->real = v;
+	return value;
+}
+
+bool value_number(const struct value *v, double *ret)
+{
+	if (v && v->kind == VALUE_REAL)
+		*ret = v->real;
+	else if (v && v->kind == VALUE_INT)
+		*ret = (double)v->integer;
+	else
+		return false;
+	return true;
+}
+
+static bool is_list(const struct value *v)
+{
+	return v && (v->kind == VALUE_LIST || v->kind == VALUE_TUPLE);
+}
+
+bool model_of_operations(const struct value *model)
+{
+	const struct value *tags = value_get(model, "op_tags");
+
+	return is_list(tags) && tags->list.count;
+}
+
+static bool same_tags(const struct value *a, const struct value *b)
+{
+	if (value_pairs(a) != value_pairs(b))
+		return false;
+	for (size_t i = 0; i < value_pairs(a); i++) {
+		const char *mine = value_get_str(a, value_key(a, i)->str.data);
+		const char *other = value_get_str(b, value_key(a, i)->str.data);
+
+		if (!mine || !other || strcmp(mine, other) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Keys of operations are JSON texts, whose keys may have another order than ours. */
+static const struct value *computed_of(const struct value *computed, const struct value *tags)
+{
+	for (size_t i = 0; i < value_pairs(computed); i++) {
+		const struct value *key = value_key(computed, i);
+		_cleanup_value_ struct value *own = NULL;
+
+		if (key->kind == VALUE_STR &&
+		    value_from_json(key->str.data, key->str.size, &own, NULL) == 0 &&
+		    own->kind == VALUE_DICT && same_tags(own, tags))
+			return value_at(computed, i);
+	}
+	return NULL;
+}
+
+const struct value *model_computed(const struct value *model, const struct value *tags)
+{
+	const struct value *computed = value_get(model, "computed");
+
+	if (!computed || computed->kind != VALUE_DICT)
+		return NULL;
+	return tags ? computed_of(computed, tags) : computed;
+}
+
+static bool read_params(const struct value *v, struct score_params *ret)
+{
+	return is_list(v) && v->list.count == 3 && value_number(v->list.items[0], &ret->max) &&
+	       value_number(v->list.items[1], &ret->center) &&
+	       value_number(v->list.items[2], &ret->spread);
+}
+
+bool model_feature(const struct value *computed, const char *feature, struct feature_model *ret)
+{
+	bool any = false;
+
+	*ret = (struct feature_model){0};
+	for (enum outlier_method m = 0; m < METHOD_COUNT; m++) {
+		const struct value *by_feature = value_get(computed, outlier_methods[m].stored);
+
+		ret->has[m] = read_params(value_get(by_feature, feature), &ret->params[m]);
+		any |= ret->has[m];
+	}
+	return any;
+}
+
+void model_set_feature(struct value *computed, const char *feature, const struct feature_model *m)
+{
+	for (enum outlier_method i = 0; i < METHOD_COUNT; i++) {
+		const char *method = outlier_methods[i].stored;
+		const double numbers[] = {m->params[i].max, m->params[i].center,
+					  m->params[i].spread};
+
+		if (!m->has[i])
+			continue;
+		if (!value_get(computed, method))
+			value_set(computed, method, value_new(VALUE_DICT));
+		struct value *list = value_new(VALUE_LIST);
+		for (size_t k = 0; k < ARRAY_SIZE(numbers); k++)
+			value_append(list, value_real(numbers[k]));
+		value_set(value_get(computed, method), feature, list);
+	}
+}
+
+/* Calls for the numbers of whole jobs, or of each operation. */
+static void each_part(const struct value *model,
+		      void (*call)(void *user, const struct value *computed), void *user)
+{
+	const struct value *computed = model_computed(model, NULL);
+
+	if (!model_of_operations(model)) {
+		call(user, computed);
+		return;
+	}
+	for (size_t i = 0; i < value_pairs(computed); i++)
+		call(user, value_at(computed, i));
+}
+
+bool model_uses(const struct value *features, const char *feature)
+{
+	for (size_t i = 0; i < features->list.count; i++) {
+		const struct value *f = features->list.items[i];
+
+		if (f->kind == VALUE_STR && !strcmp(f->str.data, feature))
+			return true;
+	}
+	return false;
+}
+
+static void add_features(void *user, const struct value *computed)
+{
+	struct value *list = user;
+
+	for (enum outlier_method m = 0; m < METHOD_COUNT; m++) {
+		const struct value *by_feature = value_get(computed, outlier_methods[m].stored);
+
+		for (size_t i = 0; i < value_pairs(by_feature); i++) {
+			const struct value *key = value_key(by_feature, i);
+
+			if (key->kind == VALUE_STR && !model_uses(list, key->str.data))
+				value_append(list, value_str(key->str.data));
+		}
+	}
+}
+
+struct value *model_features(const struct value *model)
+{
+	const struct value *active = value_get(value_get(model, "info_dict"), "active_metrics");
+	_cleanup_value_ struct value *all = value_new(VALUE_LIST);
+	struct value *used = value_new(VALUE_LIST);
+
+	each_part(model, add_features, all);
+	for (size_t i = 0; i < all->list.count; i++) {
+		const char *name = all->list.items[i]->str.data;
+
+		if (!is_list(active) || model_uses(active, name))
+			value_append(used, value_str(name));
+	}
+	return used;
+}
+
+struct method_search {
+	const char *name;
+	bool found;
+};
+
+static void look_for_method(void *user, const struct value *computed)
+{
+	struct method_search *s = user;
+
+	s->found |= value_get(computed, s->name) != NULL;
+}
+
+bool model_has_method(const struct value *model, enum outlier_method m)
+{
+	struct method_search s = {outlier_methods[m].stored, false};
+
+	each_part(model, look_for_method, &s);
+	return s.found;
+}

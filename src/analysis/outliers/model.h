@@ -1,0 +1,28 @@
+/*
+ * The numbers of a reference model, in the JSON shape that store/models.h describes: finding and
+ * setting them.
+ */
+#pragma once
+
+#include "analysis/outliers/outliers.h"
+#include "core/value.h"
+
+/* The numbers of whole jobs, or of an operation by its tags (a dict); NULL: it has none. */
+const struct value *model_computed(const struct value *model, const struct value *tags);
+/* Is it a model of operations? */
+bool model_of_operations(const struct value *model);
+
+/* Of one feature, by all methods that the model has; false: none has the feature. */
+bool model_feature(const struct value *computed, const char *feature, struct feature_model *ret);
+void model_set_feature(struct value *computed, const char *feature, const struct feature_model *m);
+
+/* Names of features that the model has, and of those that are to be used; a list for the caller to
+ * free. */
+struct value *model_features(const struct value *model);
+bool model_uses(const struct value *features, const char *feature);
+/* Does any part of the model have this method? */
+bool model_has_method(const struct value *model, enum outlier_method m);
+
+struct value *value_real(double v);
+/* A number of either kind; false: it is not a number. */
+bool value_number(const struct value *v, double *ret);

@@ -1,0 +1,329 @@
+/* plimsoll model: reference models, with which jobs are compared. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/outliers/model.h"
+#include "cmd/actions.h"
+#include "cmd/outlier_options.h"
+#include "jobs/tags.h"
+#include "store/query.h"
+#include "views/outliers/model_build.h"
+
+struct model_options {
+	struct outlier_options common;
+	const char *where;
+	struct outlier_words tags;
+	bool ops;
+	int form;
+};
+
+static int report(struct store *s, int r, const struct strbuf *why, const char *name)
+{
+	if (r == 0)
+		return EXIT_OK;
+	if (why->len)
+		log_error("%s", why->buf);
+	else if (r == -ENOENT)
+		log_error("no model is named '%s'; `plimsoll model list` shows them", name);
+	else if (r == -EEXIST)
+		log_error(
+			"there is already a model '%s'; delete it, or train it again with `plimsoll "
+			"model train %s`",
+			name, name);
+	else
+		log_error("%s", store_error(s));
+	return EXIT_FAILED;
+}
+
+/* ---- create --------------------------------------------------------------------------------- */
+
+/* All tags of --tag; NULL after reporting an invalid one. */
+static struct value *take_tags(const struct model_options *o)
+{
+	struct value *tags = value_new(VALUE_DICT);
+
+	for (size_t i = 0; i < o->tags.count; i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_value_ struct value *one = tags_parse_all(o->tags.word[i], &why);
+
+		for (size_t k = 0; k < value_pairs(one); k++)
+			value_set(tags, value_key(one, k)->str.data, value_ref(value_at(one, k)));
+		if (!one) {
+			usage_error("model", "--tag: %s", why.buf);
+			value_free(tags);
+			return NULL;
+		}
+	}
+	return tags;
+}
+
+struct words {
+	char **v;
+	size_t count, cap;
+};
+
+static void words_release(struct words *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->v[i]);
+	free(w->v);
+}
+
+static void words_add(struct words *w, const char *word)
+{
+	GROW(w->v, w->count, w->cap);
+	w->v[w->count++] = xstrdup(word);
+}
+
+/* Labels of all jobs that have the tags. */
+static int words_of_tags(struct words *w, struct store *s, const struct value *tags)
+{
+	struct job_filter f = {.limit = NO_LIMIT};
+	struct job_query jq;
+	_cleanup_value_ struct value *sets = value_new(VALUE_LIST);
+
+	value_append(sets, value_ref((struct value *)tags));
+	f.tag_sets = sets;
+	int r = job_query_begin(&jq, s, "j.jobid, j.jobname, j.no", &f);
+	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
+		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
+
+		r = job_label(s, stmt_get_int(jq.st, 2), stmt_get_str(jq.st, 0), &label);
+		if (r >= 0)
+			words_add(w, label.buf);
+	}
+	job_query_end(&jq);
+	return r;
+}
+
+static int store_model(struct store *s, const struct outlier_request *q, const char *name,
+		       const struct value *tags, const struct model *before)
+{
+	_cleanup_strbuf_ struct strbuf notes = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *json = NULL;
+
+	int r = model_build(q, s, name, tags, before, &json, &notes, &why);
+	if (r == 0)
+		r = model_write(s, name, json, before != NULL);
+	if (r == 0)
+		warn_lines(notes.buf, NULL);
+	return report(s, r, &why, name);
+}
+
+static int do_create(struct context *ctx, struct store *s, int argc, char **argv)
+{
+	struct model_options *o = ctx->options;
+	_cleanup_value_ struct value *ops = NULL, *tags = take_tags(o);
+	_cleanup_request_jobs_ struct request_jobs jobs = {0};
+	_cleanup_(words_release) struct words words = {0};
+	struct outlier_request q = {0};
+
+	if (!tags || !outlier_options_take(&o->common, &q, &ops, "model"))
+		return EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		words_add(&words, argv[i]);
+	if (!words.count && !o->where && !value_pairs(tags))
+		return usage_error("model",
+				   "model create: name the jobs to make it from, or select "
+				   "them with --tag or --where");
+	if (!words.count && !o->where && words_of_tags(&words, s, tags) < 0)
+		return fail_with(EXIT_FAILED, "%s", store_error(s));
+	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
+		return EXIT_FAILED;
+	q.level = o->ops || ops ? LEVEL_OPERATIONS : LEVEL_JOBS;
+	return store_model(s, &q, argv[0], tags, NULL);
+}
+
+/* ---- train ---------------------------------------------------------------------------------- */
+
+/* The jobs of the model that are still stored. */
+static void words_of_model(struct words *w, struct store *s, const struct model *m)
+{
+	const struct value *jobs = value_get(m->json, "jobs");
+
+	for (size_t i = 0; jobs && jobs->kind == VALUE_LIST && i < jobs->list.count; i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct value *job = jobs->list.items[i];
+		int64_t no;
+
+		if (job->kind != VALUE_STR)
+			continue;
+		int r = job_find_id(s, job->str.data, &no, &why);
+		if (r == 0 || r == -EEXIST)
+			words_add(w, job->str.data);
+		else
+			log_warn("job %s of model '%s' is no longer stored and is left out",
+				 job->str.data, m->name);
+	}
+}
+
+/* What it was made with, unless options say otherwise. */
+static void request_of_model(struct outlier_request *q, const struct model *m,
+			     const struct value *features, const char **names)
+{
+	if (!q->features && !q->all_features) {
+		for (size_t i = 0; i < features->list.count; i++)
+			names[i] = features->list.items[i]->str.data;
+		q->features = names;
+		q->feature_count = features->list.count;
+	}
+	for (enum outlier_method k = 0; k < METHOD_COUNT && !q->methods_given; k++)
+		q->rules.use[k] = model_has_method(m->json, k);
+	if (model_of_operations(m->json)) {
+		q->level = LEVEL_OPERATIONS;
+		q->op_tags = q->op_tags ? q->op_tags : value_get(m->json, "op_tags");
+	}
+}
+
+static int do_train(struct context *ctx, struct store *s, int argc, char **argv)
+{
+	struct model_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *ops = NULL, *features = NULL;
+	_cleanup_model_ struct model m = {0};
+	_cleanup_request_jobs_ struct request_jobs jobs = {0};
+	_cleanup_(words_release) struct words words = {0};
+	struct outlier_request q = {0};
+
+	if (!outlier_options_take(&o->common, &q, &ops, "model"))
+		return EXIT_USAGE;
+	int r = model_load(&m, s, argv[0], &why);
+	if (r < 0)
+		return report(s, r, &why, argv[0]);
+	words_of_model(&words, s, &m);
+	for (int i = 1; i < argc; i++)
+		words_add(&words, argv[i]);
+	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
+		return EXIT_FAILED;
+	features = model_features(m.json);
+	_cleanup_free_ const char **names = xcalloc(features->list.count + 1, sizeof(*names));
+	request_of_model(&q, &m, features, names);
+	if (!outlier_rules_count(&q.rules))
+		outlier_rules_init(&q.rules);
+	return store_model(s, &q, argv[0], NULL, &m);
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+static int do_list(struct context *ctx, struct store *s, int argc PL_UNUSED, char **argv PL_UNUSED)
+{
+	const struct model_options *o = ctx->options;
+	int r = model_print_list(s, (enum outlier_form)o->form, stdout);
+
+	if (r == 0 && o->form == OUTLIER_TABLE)
+		log_warn("there are no models in '%s'; create one with `plimsoll model create`",
+			 s->where);
+	return report_store_error(s, r);
+}
+
+static int do_show(struct context *ctx, struct store *s, int argc PL_UNUSED, char **argv)
+{
+	const struct model_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_model_ struct model m = {0};
+
+	int r = model_load(&m, s, argv[0], &why);
+	if (r < 0)
+		return report(s, r, &why, argv[0]);
+	return report_store_error(s, model_print(&m, (enum outlier_form)o->form, stdout));
+}
+
+static int do_enable(struct context *ctx PL_UNUSED, struct store *s, int argc PL_UNUSED,
+		     char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	return report(s, model_set_enabled(s, argv[0], true, &why), &why, argv[0]);
+}
+
+static int do_disable(struct context *ctx PL_UNUSED, struct store *s, int argc PL_UNUSED,
+		      char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	return report(s, model_set_enabled(s, argv[0], false, &why), &why, argv[0]);
+}
+
+static int do_delete_model(struct context *ctx PL_UNUSED, struct store *s, int argc PL_UNUSED,
+			   char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	return report(s, model_delete(s, argv[0]), &why, argv[0]);
+}
+
+static const struct {
+	const char *name;
+	int min, max; /* arguments behind the action */
+	enum store_access access;
+	int (*run)(struct context *ctx, struct store *s, int argc, char **argv);
+} actions[] = {
+	{"create", 1, ANY_NUMBER, STORE_WRITE, do_create},
+	{"list", 0, 0, STORE_READ, do_list},
+	{"show", 1, 1, STORE_READ, do_show},
+	{"enable", 1, 1, STORE_WRITE, do_enable},
+	{"disable", 1, 1, STORE_WRITE, do_disable},
+	{"delete", 1, 1, STORE_WRITE, do_delete_model},
+	{"train", 1, ANY_NUMBER, STORE_WRITE, do_train},
+};
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+		_cleanup_store_ struct store *s = NULL;
+
+		if (strcmp(actions[i].name, argv[0]) != 0)
+			continue;
+		if (argc - 1 < actions[i].min || !*(argc > 1 ? argv[1] : "-"))
+			return usage_error("model", "model %s: name a model", argv[0]);
+		if (argc - 1 > actions[i].max)
+			return usage_error("model", "model %s takes %s", argv[0],
+					   actions[i].max ? "one model" : "no argument");
+		if (open_store(ctx, actions[i].access, &s) < 0)
+			return EXIT_FAILED;
+		return actions[i].run(ctx, s, argc - 1, argv + 1);
+	}
+	return usage_error("model", "model: unknown action '%s'", argv[0]);
+}
+
+static const struct option_row rows[] = {
+	ROW_WHERE(struct model_options),
+	{OPT_LIST, 't', "tag", "KEY:VALUE",
+	 "create: the model is for jobs with this tag, and made from all of them unless jobs are "
+	 "named; repeat to require several",
+	 LIST(struct model_options, tags.word, tags.count)},
+	ROW_FEATURES(struct model_options),
+	ROW_METHODS(struct model_options),
+	{OPT_FLAG, 0, "ops", NULL, "create: a model of operations, the processes by their tags",
+	 AT(struct model_options, ops)},
+	ROW_OP(struct model_options),
+	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct model_options, form),
+	 .number = OUTLIER_CSV},
+	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct model_options, form),
+	 .number = OUTLIER_JSON},
+	ROWS_STORE,
+};
+
+const struct command command_model = {
+	.name = "model",
+	.summary = "manage reference models, with which jobs are compared",
+	.operands = {"ACTION", 1, ANY_NUMBER,
+		     .usage = "create NAME [JOB...]|list|show NAME|enable NAME|disable NAME|delete "
+			      "NAME|train NAME [JOB...]",
+		     .hint = "actions are create, list, show, enable, disable, delete and train"},
+	.description =
+		"A reference model holds what is normal: for each feature and method of `plimsoll "
+		"outliers` the highest score of the jobs that it was made from, and the parameters of "
+		"the method. A job whose score is higher is an outlier.\n\n"
+		"create makes a model from at least 3 jobs, by the same features as `plimsoll outliers` "
+		"unless --features names others. train makes it again, from its jobs that are still "
+		"stored and from those that are named in addition. disable keeps a model from being "
+		"used. Deleting jobs does not change a model. Models that were imported from EPMT are "
+		"used like others.",
+	.examples = "  plimsoll model create kernel 6656-1 6656-2 6656-3\n"
+		    "  plimsoll model create kernel_ops --ops --tag exp_name:linux_kernel\n"
+		    "  plimsoll model train kernel 6656-5\n"
+		    "  plimsoll outliers --model kernel 6656-4\n",
+	OPTIONS(struct model_options, rows),
+	.run = run,
+};

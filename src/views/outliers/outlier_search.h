@@ -1,0 +1,64 @@
+/*
+ * Outliers among stored jobs, or among their operations, processes or threads: loads the features,
+ * chooses those to compare, and flags rows by the methods of the analysis.
+ */
+#pragma once
+
+#include "analysis/outliers/outliers.h"
+#include "store/features.h"
+#include "store/models.h"
+
+enum outlier_level { LEVEL_JOBS, LEVEL_OPERATIONS, LEVEL_PROCESSES, LEVEL_THREADS };
+/* "job", "operation", ... and their plurals. */
+extern const char *const level_words[4], *const level_plurals[4];
+
+struct outlier_request {
+	enum outlier_level level;
+	const int64_t *jobs; /* numbers, each once */
+	char *const *labels; /* what messages and output call them */
+	size_t job_count;
+	const char *const *features; /* NULL: the default ones of the level */
+	size_t feature_count;
+	bool all_features;
+	bool methods_given;          /* rules.use is what the user asked for */
+	const struct value *op_tags; /* operations, a list of dicts; NULL: all */
+	struct outlier_rules rules;
+	const struct model *model; /* NULL: none */
+};
+
+struct outlier_result {
+	struct feature_table t; /* the features that were compared */
+	struct operation_list ops;
+	uint8_t *flags;  /* of row and column: bit m: by method m */
+	double *typical; /* of group and column: the median, or the center of the model */
+	double *excess;  /* of group and column, see flag_outliers() */
+	size_t groups;
+	/* groups and columns with the most conspicuous first; all in order for other levels */
+	size_t *group_order, *column_order;
+	struct outlier_rules rules; /* as used */
+	struct strbuf notes;        /* lines: what was left out */
+};
+#define OUTLIER_RESULT_INIT           \
+	{                             \
+		.notes = STRBUF_INIT, \
+	}
+void outlier_result_release(struct outlier_result *r);
+#define _cleanup_outliers_ _cleanup_(outlier_result_release)
+
+static inline uint8_t outlier_flags(const struct outlier_result *r, size_t row, size_t column)
+{
+	return r->flags[row * r->t.column_count + column];
+}
+/* Is it an outlier by any feature? */
+bool outlier_row(const struct outlier_result *r, size_t row);
+
+/* 0, or a negative errno with the reason in *why: -ENODATA: too few rows, -ENOENT: a job is gone or
+ * nobody has a feature, -EDOM: a job lacks a feature. */
+int outlier_search(const struct outlier_request *q, struct store *s, struct outlier_result *ret,
+		   struct strbuf *why);
+
+/* The parts of it that models need, too: loads the rows, and keeps the columns to compare. */
+int load_features(const struct outlier_request *q, struct store *s, struct outlier_result *ret,
+		  struct strbuf *why);
+int choose_features(const struct outlier_request *q, struct outlier_result *ret,
+		    struct strbuf *why);

@@ -1,0 +1,174 @@
+/*
+ * Principal components and detectors: the values of EPMT's tests, which came from PyOD, and
+ * properties that hold for any rows.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "analysis/outliers/multivariate.h"
+
+static const struct multivariate_functions *fn;
+
+static int load(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	(void)state;
+	fn = multivariate(&why);
+	return fn ? 0 : -1;
+}
+
+static double highest(enum detector k, const double *x, size_t n, size_t d)
+{
+	double scores[64], max = -INFINITY;
+
+	assert_int_equal(fn->detect(k, x, n, d, scores), 0);
+	for (size_t i = 0; i < n; i++)
+		max = scores[i] > max ? scores[i] : max;
+	return max;
+}
+
+#define same(got, want)                                                        \
+	do {                                                                   \
+		double g_ = (got);                                             \
+		if (g_ != (want))                                              \
+			fail_msg("got %.17g, want %.17g", g_, (double)(want)); \
+	} while (0)
+
+/* CPU time, duration and processes of operations of three kernel builds, with EPMT's scores. */
+static const double build[] = {380807266, 2158730624, 9549,       381619141, 2203839312,
+			       9549,      381227732,  2253935203, 9549};
+static const double configure[] = {20735346, 249388754, 1044,      20476970, 203959083,
+				   1044,     20718776,  236011451, 1044};
+
+static void scores_as_pyod(void **state)
+{
+	(void)state;
+	same(highest(DETECTOR_COF, build, 3, 3), 1.0355);
+	same(highest(DETECTOR_HBOS, build, 3, 3), 9.9657);
+	same(highest(DETECTOR_COF, configure, 3, 3), 1.3176);
+	same(highest(DETECTOR_HBOS, configure, 3, 3), 9.9656);
+}
+
+static void too_few_and_not_finite(void **state)
+{
+	double x[] = {1, 2, 3, NAN, 5, 6, 7, 8, 9, 10, 11, 12}, scores[12];
+
+	(void)state;
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		assert_int_equal(fn->detect(k, x, detectors[k].min_rows - 1, 2, scores), -ENODATA);
+		assert_int_equal(fn->detect(k, x, 6, 2, scores), -EDOM);
+	}
+	/* components without variance: the scores would be infinite */
+	assert_int_equal(fn->detect(DETECTOR_PCA, build, 3, 3, scores), -EDOM);
+}
+
+#define ROWS 40
+#define FEATURES 3
+
+/* A cloud, and one row far away from it in all features together. */
+static void cloud(double *x, uint64_t seed)
+{
+	for (size_t i = 0; i < (size_t)ROWS * FEATURES; i++)
+		x[i] = (double)(random_next(&seed) % 1000);
+	for (size_t c = 0; c < FEATURES; c++)
+		x[7 * FEATURES + c] = 4000 + (double)c;
+}
+
+static void far_away_is_highest(void **state)
+{
+	double x[ROWS * FEATURES], scores[ROWS];
+
+	(void)state;
+	cloud(x, 5);
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		assert_int_equal(fn->detect(k, x, ROWS, FEATURES, scores), 0);
+		for (size_t i = 0; i < ROWS; i++)
+			if (i != 7 && !(scores[i] <= scores[7]))
+				fail_msg("%s: row %zu %.17g, outlier %.17g", detectors[k].name, i,
+					 scores[i], scores[7]);
+	}
+}
+
+static void order_does_not_matter(void **state)
+{
+	double x[ROWS * FEATURES], back[ROWS * FEATURES], scores[ROWS], again[ROWS];
+
+	(void)state;
+	cloud(x, 6);
+	for (size_t i = 0; i < ROWS; i++)
+		memcpy(back + i * FEATURES, x + (ROWS - 1 - i) * FEATURES,
+		       FEATURES * sizeof(*back));
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		/* random samples depend on the order */
+		if (k == DETECTOR_IFOREST)
+			continue;
+		assert_int_equal(fn->detect(k, x, ROWS, FEATURES, scores), 0);
+		assert_int_equal(fn->detect(k, back, ROWS, FEATURES, again), 0);
+		for (size_t i = 0; i < ROWS; i++)
+			assert_true(fabs(scores[i] - again[ROWS - 1 - i]) <=
+				    1.1e-4 + 1e-9 * fabs(scores[i]));
+	}
+}
+
+static void repeatable(void **state)
+{
+	double x[ROWS * FEATURES], scores[ROWS], again[ROWS];
+
+	(void)state;
+	cloud(x, 7);
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		assert_int_equal(fn->detect(k, x, ROWS, FEATURES, scores), 0);
+		assert_int_equal(fn->detect(k, x, ROWS, FEATURES, again), 0);
+		assert_memory_equal(scores, again, sizeof(scores));
+	}
+}
+
+/* ---- principal components ------------------------------------------------------------------- */
+
+static void components(void **state)
+{
+	/* two features that say the same, one that is constant, one that is independent */
+	static const double x[] = {1, 10, 5, 1, 2, 20, 5, -1, 3, 30, 5, -1, 4, 40, 5, 1};
+	_cleanup_pca_ struct pca p = {0};
+
+	(void)state;
+	assert_int_equal(fn->pca(x, 4, 4, &p), 0);
+	assert_int_equal(p.components, 4);
+	assert_true(fabs(p.ratios[0] - 2.0 / 3) < 1e-12);
+	assert_true(fabs(p.ratios[1] - 1.0 / 3) < 1e-12);
+	assert_true(fabs(p.ratios[2]) < 1e-12);
+	for (size_t c = 0; c < 2; c++)
+		assert_true(fabs(fabs(p.loadings[c]) - M_SQRT1_2) < 1e-12);
+	assert_true(fabs(p.loadings[2]) < 1e-12 && fabs(p.loadings[3]) < 1e-12);
+	/* the farthest row has a positive score */
+	assert_true(p.scores[0] > 0);
+	assert_int_equal(pca_count(&p, 0.5), 1);
+	assert_int_equal(pca_count(&p, 0.85), 2);
+	assert_int_equal(pca_count(&p, 3), 3);
+	assert_int_equal(pca_count(&p, 9), 4);
+}
+
+static void names_of_detectors(void **state)
+{
+	(void)state;
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		assert_int_equal(detector_by_name(detectors[k].name), k);
+		assert_int_equal(detector_by_name(detectors[k].stored), k);
+	}
+	assert_int_equal(detector_by_name("mcd"), DETECTOR_COUNT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scores_as_pyod),      cmocka_unit_test(too_few_and_not_finite),
+		cmocka_unit_test(far_away_is_highest), cmocka_unit_test(order_does_not_matter),
+		cmocka_unit_test(repeatable),          cmocka_unit_test(components),
+		cmocka_unit_test(names_of_detectors),
+	};
+
+	return cmocka_run_group_tests(tests, load, NULL);
+}
