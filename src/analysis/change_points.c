@@ -149,8 +149,7 @@ static void drop_small(struct search *s)
 		for (size_t i = 1; i < s->count; i++)
 			if (size_of(&s->found[i]) < size_of(&s->found[least]))
 				least = i;
-		if (size_of(&s->found[least]) >= s->o->relative &&
-		    size_of(&s->found[least]) > 0)
+		if (size_of(&s->found[least]) >= s->o->relative && size_of(&s->found[least]) > 0)
 			break;
 		memmove(s->found + least, s->found + least + 1,
 			(s->count - least - 1) * sizeof(*s->found));

@@ -10,14 +10,14 @@
 #include "core/util.h"
 
 struct change_options {
-	double alpha;      /* false alarm rate of the whole series */
-	size_t rounds;     /* permutations of a segment */
+	double alpha;  /* false alarm rate of the whole series */
+	size_t rounds; /* permutations of a segment */
 	uint64_t seed;
 	size_t least_runs; /* of a segment, at least 2 */
 	double relative;   /* smaller changes of the median are dropped */
 };
-#define CHANGE_OPTIONS_DEFAULT                                                           \
-	{                                                                                \
+#define CHANGE_OPTIONS_DEFAULT                                                              \
+	{                                                                                   \
 		.alpha = 0.01, .rounds = 4999, .seed = 1, .least_runs = 5, .relative = 0.05 \
 	}
 

@@ -7,9 +7,7 @@
 
 const char *verdict_name(enum verdict v)
 {
-	return v == VERDICT_WORSE       ? "worse"
-	       : v == VERDICT_NOT_WORSE ? "not worse"
-					: "inconclusive";
+	return v == VERDICT_WORSE ? "worse" : v == VERDICT_NOT_WORSE ? "not worse" : "inconclusive";
 }
 
 /* ---- one row -------------------------------------------------------------------------------- */
@@ -125,9 +123,7 @@ static void compare_row(struct compare_tables *t, struct comparison *c, struct c
 
 	c->a_median = c->a_runs ? sorted_median(s->a.v, c->a_runs) : NAN;
 	c->b_median = c->b_runs ? sorted_median(s->b.v, c->b_runs) : NAN;
-	c->change = c->b_median > 0    ? c->a_median / c->b_median - 1
-		    : c->a_median == 0 ? 0
-				       : NAN;
+	c->change = c->b_median > 0 ? c->a_median / c->b_median - 1 : c->a_median == 0 ? 0 : NAN;
 	c->low = -1;
 	c->high = INFINITY;
 	c->p = c->p_adjusted = c->q = 1;
@@ -177,8 +173,8 @@ static int by_p(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Holm: the k-th smallest p counts at alpha / (m - k + 1), until the first that does not. level[row]
- * becomes what counts for the row, adjusted[row] its p for comparison with alpha. */
+/* Holm: the k-th smallest p counts at alpha / (m - k + 1), until the first that does not.
+ * level[row] becomes what counts for the row, adjusted[row] its p for comparison with alpha. */
 static void holm(struct ranked *order, size_t m, double alpha, double *level, double *adjusted)
 {
 	double highest = 0;

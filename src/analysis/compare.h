@@ -1,8 +1,8 @@
 /*
- * Are the runs of set a worse than those of set b? For each metric, where more is worse: the medians
- * are compared with the exact bootstrap (bootstrap.h), and for small sets by ranks, too; the larger
- * probability counts. Many metrics are corrected by Holm's method. A difference counts from a
- * minimum effect on.
+ * Are the runs of set a worse than those of set b? For each metric, where more is worse: the
+ * medians are compared with the exact bootstrap (bootstrap.h), and for small sets by ranks, too;
+ * the larger probability counts. Many metrics are corrected by Holm's method. A difference counts
+ * from a minimum effect on.
  *
  *   worse         a is above b by more than the minimum effect, with confidence, after correction
  *   not worse     a is not above b by more than the minimum effect, with confidence
@@ -29,13 +29,14 @@ struct comparison {
 	const double *a, *b;
 	size_t a_count, b_count;
 	double relative, absolute; /* minimum effect: the larger of a share of b, and a value */
-	bool decides; /* "inconclusive" here makes the whole comparison so */
+	bool decides;              /* "inconclusive" here makes the whole comparison so */
 
 	/* found */
 	size_t a_runs, b_runs;     /* that have a value */
 	double a_median, b_median; /* NAN without runs */
 	double change;             /* of the medians: 0.1 is 10 % more; NAN: unknown */
-	/* Of the change. low is corrected for the number of comparisons. -1 and INFINITY: unknown. */
+	/* Of the change. low is corrected for the number of comparisons. -1 and INFINITY: unknown.
+	 */
 	double low, high;
 	double p, p_adjusted; /* that this is chance, though a is not worse; adjusted by Holm */
 	double q;             /* that this is chance, though a is worse */

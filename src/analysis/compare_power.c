@@ -1,6 +1,6 @@
 /*
- * How many more runs an inconclusive comparison needs. The bootstrap of the runs so far shows how far
- * the median of each set may be off; that shrinks with the square root of the number of runs.
+ * How many more runs an inconclusive comparison needs. The bootstrap of the runs so far shows how
+ * far the median of each set may be off; that shrinks with the square root of the number of runs.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@ static double tail_factor(double level)
 {
 	static const struct {
 		double level, factor;
-	} rows[] = {{0.05, 1},     {0.02, 1.249},  {0.01, 1.414},  {0.005, 1.566}, {0.002, 1.750},
+	} rows[] = {{0.05, 1},      {0.02, 1.249}, {0.01, 1.414}, {0.005, 1.566}, {0.002, 1.750},
 		    {0.001, 1.879}, {1e-4, 2.261}, {1e-5, 2.593}, {1e-6, 2.890}};
 	size_t i = 0;
 
@@ -26,8 +26,8 @@ static double tail_factor(double level)
 static double noise_of(const struct resampled *r, double level, bool up)
 {
 	const double median = sorted_median(r->v, r->w.n);
-	const double chance = fabs(
-		bootstrap_median_quantile(r, up ? COMPARE_POWER : 1 - COMPARE_POWER) - median);
+	const double chance =
+		fabs(bootstrap_median_quantile(r, up ? COMPARE_POWER : 1 - COMPARE_POWER) - median);
 	const double far = fabs(bootstrap_median_quantile(r, up ? 0.95 : 0.05) - median);
 	/* more than three times as far is an outlier; it is twice for the normal distribution */
 	const double bound = chance > 0 && far > 3 * chance ? 3 * chance : far;
@@ -84,8 +84,8 @@ static void set_plan(struct comparison *c, size_t a, size_t b)
 void compare_plan(struct comparison *c, const struct compare_sets *s, double alpha, size_t family)
 {
 	const struct compare_limit l = compare_limit_of(c);
-	const double margin = l.relative * c->b_median > l.absolute ? l.relative * c->b_median
-								    : l.absolute;
+	const double margin =
+		l.relative * c->b_median > l.absolute ? l.relative * c->b_median : l.absolute;
 	const bool above = c->a_median > c->b_median + margin;
 	const double level = above ? alpha / (double)(family ? family : 1) : alpha;
 	const size_t least = least_runs(level);
@@ -95,14 +95,15 @@ void compare_plan(struct comparison *c, const struct compare_sets *s, double alp
 		set_plan(c, least, least);
 		return;
 	}
-	const double a_noise = noise_of(&s->a, level, !above), b_noise = noise_of(&s->b, level, above);
+	const double a_noise = noise_of(&s->a, level, !above),
+		     b_noise = noise_of(&s->b, level, above);
 	const double d = distance_of(c, above), room = d * d - b_noise / (double)c->b_runs;
 	const size_t both = runs_of((a_noise + b_noise) / (d * d), least);
 	const size_t alone =
 		room > 0 && c->b_runs >= least ? runs_of(a_noise / room, least) : SIZE_MAX;
-	if (alone != SIZE_MAX && (both == SIZE_MAX || beyond(alone, c->a_runs) <=
-							      beyond(both, c->a_runs) +
-								      beyond(both, c->b_runs)))
+	if (alone != SIZE_MAX &&
+	    (both == SIZE_MAX ||
+	     beyond(alone, c->a_runs) <= beyond(both, c->a_runs) + beyond(both, c->b_runs)))
 		set_plan(c, alone, c->b_runs);
 	else if (both != SIZE_MAX)
 		set_plan(c, both, both);

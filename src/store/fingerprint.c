@@ -91,10 +91,10 @@ static void add_shapes(struct strbuf *out, const char *args, size_t size, char s
 /* ---- parts of it ---------------------------------------------------------------------------- */
 
 /* The first program of a job, which began it. */
-#define FIRST_PROGRAM                                                                           \
-	"SELECT e.bytes, v.bytes, a.bytes FROM "                                                \
+#define FIRST_PROGRAM                                                                                \
+	"SELECT e.bytes, v.bytes, a.bytes FROM "                                                     \
 	"(SELECT exename, argv, args FROM process WHERE id > $1 AND id < $2 ORDER BY id LIMIT 1) p " \
-	"LEFT JOIN string e ON e.id = $1 + p.exename LEFT JOIN string v ON v.id = $1 + p.argv "     \
+	"LEFT JOIN string e ON e.id = $1 + p.exename LEFT JOIN string v ON v.id = $1 + p.argv "      \
 	"LEFT JOIN string a ON a.id = $1 + p.args"
 
 /* Bound and stepped for each job. */
@@ -117,8 +117,7 @@ static int load_command(struct stmt *st, int64_t job, char **ret)
 		const char *second = argv ? memchr(argv, 0, argv_size) : NULL;
 
 		if (second)
-			add_shapes(&text, second + 1,
-				   argv_size - (size_t)(second + 1 - argv), 0);
+			add_shapes(&text, second + 1, argv_size - (size_t)(second + 1 - argv), 0);
 		else if (!argv && args)
 			add_shapes(&text, args, args_size, ' ');
 	}
@@ -178,7 +177,10 @@ static void add_types(struct strbuf *out, const struct value *hosts)
 		const struct value *h = value_at(hosts, i);
 		const char *cpu = value_get_str(h, "cpu"), *machine = value_get_str(h, "machine");
 
-		types[i] = xasprintf("%s, %lld CPUs", cpu ? cpu : machine ? machine : "unknown",
+		types[i] = xasprintf("%s, %lld CPUs",
+				     cpu       ? cpu
+				     : machine ? machine
+					       : "unknown",
 				     (long long)value_get_int(h, "cpus"));
 	}
 	if (n)
@@ -267,10 +269,9 @@ static int matches(struct store *s, int64_t job, const struct fingerprint *f, co
 /* The candidates, all at once: other statements run for each of them. */
 static int64_t jobs_before(struct store *s, int64_t before_us, int64_t **ret)
 {
-	_cleanup_stmt_ struct stmt *st =
-		store_query(s,
-			    "SELECT no FROM job WHERE start_us < $1 ORDER BY start_us DESC, no DESC",
-			    db_int(before_us));
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT no FROM job WHERE start_us < $1 ORDER BY start_us DESC, no DESC",
+		db_int(before_us));
 	size_t count = 0, cap = 0;
 	int r;
 

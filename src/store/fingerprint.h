@@ -31,7 +31,7 @@ const char *fingerprint_difference(const struct fingerprint *a, const struct fin
 /* One line for people: the command, the tags, the nodes. */
 void fingerprint_text(struct strbuf *out, const struct fingerprint *f);
 
-/* The latest jobs with this fingerprint that started before a time, at most `limit`, in the order of
- * their start; *ret is freed by the caller. The number of jobs, or a negative errno. */
+/* The latest jobs with this fingerprint that started before a time, at most `limit`, in the order
+ * of their start; *ret is freed by the caller. The number of jobs, or a negative errno. */
 int64_t fingerprint_find(struct store *s, const struct fingerprint *f, const char *ignore_tags,
 			 int64_t before_us, size_t limit, int64_t **ret);

@@ -86,9 +86,9 @@ static int add_event(struct figure_metrics *m, struct store *s, const char *name
 {
 	for (size_t i = 0; i < count; i++) {
 		int64_t found = 0;
-		int r = store_number_of(s,
-					"SELECT count(*) FROM job_sum WHERE job = $1 AND metric = $2",
-					&found, db_int(jobs[i]), db_str(name));
+		int r = store_number_of(
+			s, "SELECT count(*) FROM job_sum WHERE job = $1 AND metric = $2", &found,
+			db_int(jobs[i]), db_str(name));
 
 		if (r < 0)
 			return r;
@@ -188,8 +188,8 @@ static void put_job(struct run_figures *f, size_t run, const char *metric, doubl
 
 static int load_sums(struct run_figures *f, struct store *s, size_t run, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st = store_query(
-		s, "SELECT metric, sum, max FROM job_sum WHERE job = $1", db_int(job));
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s, "SELECT metric, sum, max FROM job_sum WHERE job = $1", db_int(job));
 	int r;
 
 	while ((r = stmt_step(st)) == 1) {
@@ -257,9 +257,9 @@ static void make_query(struct sql *q, const struct run_figures *f, const char *c
 	sql_add(q, " AS name");
 	for (size_t i = 0; i < f->metrics->count; i++) {
 		const struct figure_metric *m = &f->metrics->v[i];
-		_cleanup_free_ char *sum = xasprintf(", CAST(%s(%s) AS DOUBLE PRECISION) AS m%zu",
-						     m->highest ? "max" : "sum",
-						     m->column ? m->column : "NULL", i);
+		_cleanup_free_ char *sum =
+			xasprintf(", CAST(%s(%s) AS DOUBLE PRECISION) AS m%zu",
+				  m->highest ? "max" : "sum", m->column ? m->column : "NULL", i);
 
 		sql_add(q, sum);
 	}
@@ -291,9 +291,8 @@ static int load_parts(struct run_figures *f, struct store *s, size_t run, int64_
 		/* the same tags in another order, or a name that only differs behind a NUL */
 		for (size_t i = 0; i < f->metrics->count; i++) {
 			double *v = &rows->v[i * f->runs + run];
-			const double x = stmt_is_null(st, (int)i + 1)
-						 ? NAN
-						 : stmt_get_real(st, (int)i + 1);
+			const double x =
+				stmt_is_null(st, (int)i + 1) ? NAN : stmt_get_real(st, (int)i + 1);
 
 			if (!rows->present[run] || isnan(*v))
 				*v = x;

@@ -37,7 +37,7 @@ const char *figure_metric_name(size_t i);
 /* One job, executable or operation: its values by metric, then by run; NAN where there is none. */
 struct figure_rows {
 	enum figure_group group;
-	char *name; /* of the executable; "key:value;..." of the operation; NULL: the job */
+	char *name;    /* of the executable; "key:value;..." of the operation; NULL: the job */
 	bool *present; /* by run */
 	double *v;     /* [metric * runs + run] */
 };
@@ -52,7 +52,7 @@ struct run_figures {
 void run_figures_release(struct run_figures *f);
 #define _cleanup_run_figures_ _cleanup_(run_figures_release)
 
-/* Loads the figures of jobs, in their order; groups: bits 1 << FIGURES_... beside the jobs. Where an
- * executable or operation did not run in a recorded job, its values are 0. */
+/* Loads the figures of jobs, in their order; groups: bits 1 << FIGURES_... beside the jobs. Where
+ * an executable or operation did not run in a recorded job, its values are 0. */
 int run_figures_load(struct run_figures *f, struct store *s, const int64_t *jobs, size_t count,
 		     const struct figure_metrics *m, unsigned groups);
