@@ -127,7 +127,7 @@ static int add_regions(struct import *p, uint64_t id, struct mark_log *l, struct
 			.begin_ns = v->begin_ns,
 			.duration_ns = v->end_ns ? v->end_ns - v->begin_ns : -1,
 			/* `plimsoll mark` does not know the CPU time of its caller */
-			.cpu_us = v->cpu_ns < 0 || v->flags ? -1 : v->cpu_ns / 1000};
+			.cpu_ns = v->cpu_ns < 0 || v->flags ? -1 : v->cpu_ns};
 
 		r = ingest_phase(p->in, &phase, &numbers[i]);
 	}

@@ -14,7 +14,7 @@ struct phase_row {
 	int64_t rank;
 	uint16_t depth;
 	uint8_t state, origin;
-	int64_t begin_ns, duration_ns, cpu_us;
+	int64_t begin_ns, duration_ns, cpu_ns;
 };
 
 struct ingest_phases {
@@ -46,7 +46,7 @@ static int begin(struct ingest *in)
 	p->bulk = in->store->engine->bulk_open(
 		in->store, "phase",
 		"id,log,host,process,pid,tid,rank,name,parent,depth,state,origin,"
-		"begin_ns,duration_ns,cpu_us");
+		"begin_ns,duration_ns,cpu_ns");
 	return p->bulk ? 0 : -EIO;
 }
 
@@ -59,7 +59,7 @@ static int write_row(struct ingest *in, const struct phase_row *r)
 			db_int_if(r->parent, r->parent), db_int(r->depth), db_int(r->state),
 			db_int(r->origin), db_int(r->begin_ns),
 			db_int_if(r->duration_ns >= 0, r->duration_ns),
-			db_int_if(r->cpu_us >= 0, r->cpu_us));
+			db_int_if(r->cpu_ns >= 0, r->cpu_ns));
 }
 
 /* The image that was marked: of `mark NAME -- COMMAND` it is that command's own. An open phase ends
@@ -78,8 +78,12 @@ static void join_image(struct ingest *in, struct phase_row *r, const char *host)
 				? process_tree_last_image(&in->tree, p->by_pid, r->image)
 				: r->image;
 	int64_t end_ns = (int64_t)in->tree.nodes[last].end * 1000;
-	if (end_ns)
-		r->duration_ns = end_ns > r->begin_ns ? end_ns - r->begin_ns : 0;
+	if (!end_ns)
+		return;
+	r->duration_ns = end_ns > r->begin_ns ? end_ns - r->begin_ns : 0;
+	/* the last phase of a script needs no end */
+	if (r->origin == PHASE_SCRIPT)
+		r->state = MARK_ENDED;
 }
 
 int ingest_phase(struct ingest *in, const struct ingest_phase *p, uint32_t *ret_number)
@@ -104,7 +108,7 @@ int ingest_phase(struct ingest *in, const struct ingest_phase *p, uint32_t *ret_
 			      .origin = (uint8_t)p->origin,
 			      .begin_ns = p->begin_ns,
 			      .duration_ns = p->duration_ns,
-			      .cpu_us = p->cpu_us};
+			      .cpu_ns = p->cpu_ns};
 	if (r.host < 0 || r.name < 0)
 		return (int)(r.host < 0 ? r.host : r.name);
 	join_image(in, &r, p->host);
@@ -185,7 +189,8 @@ static void find_cpu(struct ingest *in)
 		uint64_t from = (uint64_t)r->begin_ns / 1000;
 
 		if (r->image != NO_NODE && r->duration_ns >= 0 && r->state != MARK_POINT)
-			r->cpu_us = (int64_t)(sum_before(list, count, r->image,
+			r->cpu_ns = 1000 *
+				    (int64_t)(sum_before(list, count, r->image,
 							 from + (uint64_t)r->duration_ns / 1000) -
 					      sum_before(list, count, r->image, from));
 	}
@@ -250,7 +255,7 @@ static int copy_row(struct ingest *in, struct stmt *st, uint32_t *numbers)
 		.begin_ns = stmt_get_int(st, C_BEGIN),
 		/* its process may have ended by now */
 		.duration_ns = open || stmt_is_null(st, C_DURATION) ? -1 : stmt_get_int(st, C_DURATION),
-		.cpu_us = stmt_is_null(st, C_CPU) ? -1 : stmt_get_int(st, C_CPU)};
+		.cpu_ns = stmt_is_null(st, C_CPU) ? -1 : stmt_get_int(st, C_CPU)};
 
 	return ingest_phase(in, &p, &numbers[stmt_get_int(st, C_N)]);
 }
@@ -269,7 +274,7 @@ int ingest_phases_copy(struct ingest *in, int64_t job, const uint64_t *without, 
 	_cleanup_stmt_ struct stmt *st = store_query(
 		in->store,
 		"SELECT p.log, h.bytes, n.bytes, p.pid, p.tid, p.rank, p.id - $1, p.parent, p.depth, "
-		"p.state, p.origin, p.begin_ns, p.duration_ns, p.cpu_us FROM phase p "
+		"p.state, p.origin, p.begin_ns, p.duration_ns, p.cpu_ns FROM phase p "
 		"JOIN string n ON n.id = $1 + p.name LEFT JOIN string h ON h.id = $1 + p.host "
 		"WHERE p.id BETWEEN $1 AND $2 ORDER BY p.id",
 		db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));

@@ -21,7 +21,7 @@ struct ingest_phase {
 	enum phase_origin origin;
 	int64_t begin_ns;
 	int64_t duration_ns; /* -1: unknown */
-	int64_t cpu_us;      /* -1: unknown */
+	int64_t cpu_ns;      /* -1: unknown */
 };
 
 /* Adds a phase; all images of the job have been added. *ret_number: its number in the job. An open

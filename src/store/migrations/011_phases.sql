@@ -17,7 +17,7 @@ CREATE TABLE phase (
   origin BIGINT NOT NULL,
   begin_ns BIGINT NOT NULL,
   duration_ns BIGINT,
-  cpu_us BIGINT
+  cpu_ns BIGINT
 );
 
 CREATE VIEW phases AS
@@ -27,7 +27,7 @@ SELECT p.id, p.id >> 32 AS job, j.jobid, {text n.bytes} AS name, {text h.bytes} 
   CASE p.state WHEN 0 THEN 'ended' WHEN 1 THEN 'open' WHEN 2 THEN 'point' ELSE 'unseen' END AS state,
   CASE p.origin WHEN 0 THEN 'program' WHEN 1 THEN 'script' ELSE 'command' END AS origin,
   p.begin_ns / 1000 AS start, (p.begin_ns + p.duration_ns) / 1000 AS "end",
-  p.duration_ns / 1000 AS duration, p.duration_ns, p.cpu_us AS cpu_time
+  p.duration_ns / 1000 AS duration, p.duration_ns, p.cpu_ns / 1000 AS cpu_time
 FROM phase p JOIN job j ON j.no = p.id >> 32
 JOIN string n ON n.id = (p.id >> 32) * 4294967296 + p.name
 LEFT JOIN string h ON h.id = (p.id >> 32) * 4294967296 + p.host;
