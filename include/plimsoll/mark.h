@@ -96,9 +96,17 @@ struct plimsoll_mark_slot {
 
 #ifdef PLIMSOLL_NO_MARKS
 
-static inline void plimsoll_begin(const char *name) { (void)name; }
-static inline void plimsoll_end(void) {}
-static inline void plimsoll_mark(const char *name) { (void)name; }
+static inline void plimsoll_begin(const char *name)
+{
+	(void)name;
+}
+static inline void plimsoll_end(void)
+{
+}
+static inline void plimsoll_mark(const char *name)
+{
+	(void)name;
+}
 
 #else
 
@@ -395,7 +403,7 @@ PLIMSOLL_PRIVATE_ void plimsoll_fill_header_(struct plimsoll_mark_header *h, con
 	h->pid = owner->pid;
 	h->start_ticks = owner->start_ticks;
 	h->pidns = owner->pidns;
-	h->max = max < 0                         ? PLIMSOLL_MARK_SLOTS
+	h->max = max < 0                     ? PLIMSOLL_MARK_SLOTS
 		 : max > PLIMSOLL_MARK_LIMIT ? PLIMSOLL_MARK_LIMIT
 					     : (uint32_t)max;
 	h->flags = cpu && cpu[0] == '1' ? PLIMSOLL_WITH_CPU : 0;
@@ -411,8 +419,8 @@ PLIMSOLL_PRIVATE_ int plimsoll_open_(struct plimsoll_log_ *log, const char *host
 				     const struct plimsoll_owner_ *owner)
 {
 	const size_t size = PLIMSOLL_MARK_HEADER + PLIMSOLL_MARK_FIRST * PLIMSOLL_MARK_SLOT;
-	int fd = open(log->path,
-		      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	int fd = open(log->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		      0600);
 	struct plimsoll_mark_header *h = NULL;
 	struct stat st;
 
@@ -426,6 +434,8 @@ PLIMSOLL_PRIVATE_ int plimsoll_open_(struct plimsoll_log_ *log, const char *host
 			plimsoll_fill_header_(h, host, owner);
 		if (!h && st.st_size == 0)
 			(void)unlink(log->path);
+		/* the mapping would keep the lock */
+		(void)flock(fd, LOCK_UN);
 	}
 	if (h && (h->magic != PLIMSOLL_MARK_MAGIC || h->version != PLIMSOLL_MARK_VERSION ||
 		  h->slot_size != PLIMSOLL_MARK_SLOT || h->max > PLIMSOLL_MARK_LIMIT)) {
@@ -468,10 +478,10 @@ PLIMSOLL_SLOW_ char *plimsoll_grow_(struct plimsoll_log_ *log, uint64_t segment)
 	}
 	/* no room: what follows is counted only */
 	if (!p)
-		__atomic_store_n(&log->max,
-				 (uint32_t)(PLIMSOLL_MARK_FIRST +
-					    (segment - 1) * PLIMSOLL_MARK_MORE),
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(
+			&log->max,
+			(uint32_t)(PLIMSOLL_MARK_FIRST + (segment - 1) * PLIMSOLL_MARK_MORE),
+			__ATOMIC_RELAXED);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return p;
 }
@@ -600,8 +610,8 @@ PLIMSOLL_SLOW_ struct plimsoll_log_ *plimsoll_init_(void)
 	}
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &mask);
-	if (__atomic_compare_exchange_n(&log->state, &state, PLIMSOLL_OPENING_, 0,
-					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+	if (__atomic_compare_exchange_n(&log->state, &state, PLIMSOLL_OPENING_, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
 		state = plimsoll_open_own_(log) ? PLIMSOLL_ON_ : PLIMSOLL_OFF_;
 		if (state == PLIMSOLL_OFF_)
 			plimsoll_process_.off = 1;
@@ -698,8 +708,14 @@ namespace plimsoll
 class region
 {
       public:
-	explicit region(const char *name) { plimsoll_begin(name); }
-	~region() { plimsoll_end(); }
+	explicit region(const char *name)
+	{
+		plimsoll_begin(name);
+	}
+	~region()
+	{
+		plimsoll_end();
+	}
 
       private:
 	region(const region &);

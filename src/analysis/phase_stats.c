@@ -161,7 +161,8 @@ static void make_stat(struct phase_stat *s, const struct phase_span *v, uint32_t
 	}
 	if (timed) {
 		const uint32_t *of = order + count - timed;
-		int64_t low = v[of[(timed - 1) / 2]].duration_ns, high = v[of[timed / 2]].duration_ns;
+		int64_t low = v[of[(timed - 1) / 2]].duration_ns,
+			high = v[of[timed / 2]].duration_ns;
 
 		s->median_ns = (double)low + (double)(high - low) / 2;
 	}

@@ -29,9 +29,9 @@ struct phase_stat {
 	uint32_t name, process, tid; /* process and tid of the first one */
 	int64_t rank;                /* of the first one; -1: none */
 	uint64_t count, points, open;
-	uint64_t ranks;    /* processes that have it, by rank where they have one */
-	int64_t total_ns;  /* phases within one of the same name count once; -1: unknown */
-	int64_t self_ns;   /* without phases inside */
+	uint64_t ranks;         /* processes that have it, by rank where they have one */
+	int64_t total_ns;       /* phases within one of the same name count once; -1: unknown */
+	int64_t self_ns;        /* without phases inside */
 	int64_t min_ns, max_ns; /* -1: unknown */
 	double median_ns;       /* NAN: unknown */
 	/* Largest total of a rank over the mean of those that have the phase, less 1; NAN: of fewer

@@ -112,8 +112,8 @@ int run_file_write_metadata(const struct run_file *r, const struct value *metada
  * for days. One run of a job does this for all. */
 void job_directory_keep(const struct job_directory *j);
 
-/* Moves the files of records, samples and marks from this host's local disk to the job directory; _ended: only if
- * no process writes to them any more. */
+/* Moves the files of records, samples and marks from this host's local disk to the job directory;
+ * _ended: only if no process writes to them any more. */
 int job_directory_collect(const struct job_directory *j, struct strbuf *why);
 int job_directory_collect_ended(const struct job_directory *j, struct strbuf *why);
 /* Adds every record file of the job to the accounting. */

@@ -77,8 +77,7 @@ static uint32_t name_number(struct mark_log *l, const char *bytes, size_t n)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	/* a name that was cut has no half of a character */
 	size_t whole = n;
-	while (n == PLIMSOLL_MARK_NAME_MAX && whole && n - whole < 4 &&
-	       !utf8_valid(bytes, whole))
+	while (n == PLIMSOLL_MARK_NAME_MAX && whole && n - whole < 4 && !utf8_valid(bytes, whole))
 		whole--;
 	text_add_printable(&text, bytes, utf8_valid(bytes, whole) ? whole : n);
 	secrets_mask_arguments(&text, ' ', "");
@@ -115,14 +114,14 @@ static void add_mark(struct mark_log *l, const struct plimsoll_mark_header *h,
 	if (s->length > first)
 		memcpy(name + first, s + 1, s->length - first);
 	GROW(l->marks, l->count, l->cap);
-	l->marks[l->count] = (struct mark){
-		.time_ns = (int64_t)h->real_ns + (int64_t)(s->time_ns - h->boot_ns),
-		.cpu_ns = s->cpu_ns,
-		.tid = s->tid,
-		.name = s->kind == PLIMSOLL_END ? 0 : name_number(l, name, s->length),
-		.order = (uint32_t)l->count,
-		.kind = s->kind,
-		.flags = s->flags};
+	l->marks[l->count] =
+		(struct mark){.time_ns = (int64_t)h->real_ns + (int64_t)(s->time_ns - h->boot_ns),
+			      .cpu_ns = s->cpu_ns < INT64_MAX ? s->cpu_ns : INT64_MAX,
+			      .tid = s->tid,
+			      .name = s->kind == PLIMSOLL_END ? 0 : name_number(l, name, s->length),
+			      .order = (uint32_t)l->count,
+			      .kind = s->kind,
+			      .flags = s->flags};
 	l->count++;
 }
 

@@ -57,8 +57,8 @@ struct mark_file {
 /* Reads the header in memory, of at least sizeof(struct plimsoll_mark_header) bytes. -EBADMSG: it
  * is none. */
 int mark_file_parse(const void *header, struct mark_file *ret);
-/* Adds the marks of a file of size bytes that begins at an offset of fd; all those of one log belong
- * to one process. -EBADMSG: it is no mark file. */
+/* Adds the marks of a file of size bytes that begins at an offset of fd; all those of one log
+ * belong to one process. -EBADMSG: it is no mark file. */
 int mark_log_add(struct mark_log *l, int fd, uint64_t at, uint64_t size);
 
 enum mark_state {

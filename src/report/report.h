@@ -19,7 +19,7 @@
 #define REPORT_SERIES_MAX 400
 #define REPORT_LANES_MAX 64  /* of phases */
 #define REPORT_BANDS_MAX 200 /* phases behind the series */
-#define REPORT_POINTS 400 /* of a series, each with its extremes */
+#define REPORT_POINTS 400    /* of a series, each with its extremes */
 
 /* Processes with something in common: an executable, a set of tags, a host, a rank. */
 struct report_group {

@@ -1,6 +1,7 @@
 /*
- * The phases of a job in its report: their statistics, bars in a lane for each level of each thread,
- * and bands behind the series. What is too narrow to be seen is merged, what is too much left out.
+ * The phases of a job in its report: their statistics, bars in a lane for each level of each
+ * thread, and bands behind the series. What is too narrow to be seen is merged, what is too much
+ * left out.
  */
 #include <string.h>
 
@@ -142,12 +143,12 @@ static void make_bands(struct report_phases *p, const struct phase_list *l, cons
 		if (!same_thread(v, of) || v->depth || v->point || v->duration_ns < narrow)
 			continue;
 		GROW(p->bands, p->band_count, p->band_cap);
-		p->bands[p->band_count++] = (struct report_phase_bar){
-			.start_ns = v->begin_ns,
-			.end_ns = v->begin_ns + v->duration_ns,
-			.name = v->name,
-			.count = 1,
-			.open = v->open};
+		p->bands[p->band_count++] =
+			(struct report_phase_bar){.start_ns = v->begin_ns,
+						  .end_ns = v->begin_ns + v->duration_ns,
+						  .name = v->name,
+						  .count = 1,
+						  .open = v->open};
 	}
 }
 
@@ -186,7 +187,8 @@ void report_make_phases(struct report *r)
 		return;
 	_cleanup_free_ uint32_t *order = xreallocarray(NULL, l->count, sizeof(*order));
 	for (size_t i = 0; i < l->count; i++) {
-		int64_t end = l->v[i].begin_ns + (l->v[i].duration_ns > 0 ? l->v[i].duration_ns : 0);
+		int64_t end =
+			l->v[i].begin_ns + (l->v[i].duration_ns > 0 ? l->v[i].duration_ns : 0);
 
 		order[i] = (uint32_t)i;
 		first = l->v[i].begin_ns < first ? l->v[i].begin_ns : first;

@@ -30,9 +30,16 @@ static char *directory_of_job(struct context *ctx, struct marking *m)
 	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
 	_cleanup_free_ char *id = job_identify(ctx, NULL);
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	const char *inherited = job_inherited_dir(ctx);
 	char host[65], boot[9];
 
-	if (!id || job_directory_open(&j, &ctx->config, job_layout(ctx), id, false, &ignored) < 0)
+	if (!id && !inherited)
+		return NULL;
+	int r = inherited
+			? job_directory_open_path(&j, &ctx->config, inherited, id, false, &ignored)
+			: job_directory_open(&j, &ctx->config, job_layout(ctx), id, false,
+					     &ignored);
+	if (r < 0)
 		return NULL;
 	this_host(host, sizeof(host), boot);
 	_cleanup_free_ char *name = xasprintf("%s.%s", host, boot);
@@ -168,8 +175,9 @@ int do_mark(struct context *ctx, const struct mark_options *o, const char *name,
 		log_error("the mark is lost: %s", m->why.buf);
 		status = command ? status : EXIT_FAILED;
 	} else if (!m->dir) {
-		log_info("nothing is marked, because this process belongs to no job; `plimsoll run` "
-			 "or `plimsoll start` begins one");
+		log_info(
+			"nothing is marked, because this process belongs to no job; `plimsoll run` "
+			"or `plimsoll start` begins one");
 	}
 	free(m->dir);
 	strbuf_release(&m->why);

@@ -55,8 +55,8 @@ struct node *process_tree_add(struct process_tree *f);
  */
 void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t end);
 
-/* Before process_tree_build(): the nodes by host, pid and start, for process_tree_find(). Freed by the
- * caller. */
+/* Before process_tree_build(): the nodes by host, pid and start, for process_tree_find(). Freed by
+ * the caller. */
 uint32_t *process_tree_by_pid(const struct process_tree *f);
 /* The image that a process was at a time (us); NO_NODE: none is known. */
 uint32_t process_tree_find(const struct process_tree *f, const uint32_t *by_pid, uint16_t host,

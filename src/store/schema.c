@@ -210,10 +210,10 @@ const struct store_table store_tables[] = {
 int schema_drop(struct store *s)
 {
 	static const char *const views[] = {
-		"jobs",         "job_tags",      "job_annotations", "job_hosts", "job_sums",
-		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
-		"events",       "series",        "samples",         "absences",  "job_analyses",
-		"phases"};
+		"jobs",      "job_tags",     "job_annotations", "job_hosts",
+		"job_sums",  "job_warnings", "job_proc_tags",   "job_profiles",
+		"processes", "threads",      "events",          "series",
+		"samples",   "absences",     "job_analyses",    "phases"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)

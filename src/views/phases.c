@@ -78,7 +78,8 @@ static void take_row(struct phase_list *l, struct stmt *st, struct hash_map maps
 	struct hash_slot *parent =
 		stmt_is_null(st, C_PARENT)
 			? NULL
-			: hash_map_first(&maps[2], hash_number((uint64_t)stmt_get_int(st, C_PARENT)));
+			: hash_map_first(&maps[2],
+					 hash_number((uint64_t)stmt_get_int(st, C_PARENT)));
 	struct phase_span span = {
 		.name = name_place(l, &maps[0], stmt_get_str(st, C_NAME)),
 		.process = process_place(l, &maps[1], st),
@@ -220,34 +221,41 @@ void phase_stats_json(const struct phase_list *l, const struct phase_stat *stats
 	json_end_array(j);
 }
 
-#define COLUMNS_STAT                                                                     \
-	{"COUNT", COLUMN_RIGHT}, {"TOTAL", COLUMN_RIGHT}, {"SELF", COLUMN_RIGHT},        \
-		{"MIN", COLUMN_RIGHT}, {"MEDIAN", COLUMN_RIGHT}, {"MAX", COLUMN_RIGHT},  \
-		{"CPU", COLUMN_RIGHT}, {"OPEN", COLUMN_RIGHT}
-#define CSV_STAT                                                                               \
-	{"count", 0}, {"total", 0}, {"self", 0}, {"min", 0}, {"median", 0}, {"max", 0},        \
-	{                                                                                      \
-		"cpu_time", 0                                                                  \
-	}                                                                                      \
-	,                                                                                      \
-	{                                                                                      \
-		"open", 0                                                                      \
+#define COLUMNS_STAT                                                                    \
+	{"COUNT", COLUMN_RIGHT}, {"TOTAL", COLUMN_RIGHT}, {"SELF", COLUMN_RIGHT},       \
+		{"MIN", COLUMN_RIGHT}, {"MEDIAN", COLUMN_RIGHT}, {"MAX", COLUMN_RIGHT}, \
+		{"CPU", COLUMN_RIGHT},                                                  \
+	{                                                                               \
+		"OPEN", COLUMN_RIGHT                                                    \
+	}
+#define CSV_STAT                                                                        \
+	{"count", 0}, {"total", 0}, {"self", 0}, {"min", 0}, {"median", 0}, {"max", 0}, \
+		{"cpu_time", 0},                                                        \
+	{                                                                               \
+		"open", 0                                                               \
 	}
 
 /* Columns by enum phase_by: for people, and as CSV. */
 static const struct terminal_table_column table_columns[][12] = {
-	[PHASE_BY_NAME] = {{"PHASE", COLUMN_CUT}, COLUMNS_STAT, {"RANKS", COLUMN_RIGHT},
+	[PHASE_BY_NAME] = {{"PHASE", COLUMN_CUT},
+			   COLUMNS_STAT,
+			   {"RANKS", COLUMN_RIGHT},
 			   {"IMBALANCE", COLUMN_RIGHT}},
-	[PHASE_BY_RANK] = {{"PHASE", COLUMN_CUT}, {"RANK", COLUMN_RIGHT}, {"PID", COLUMN_RIGHT},
+	[PHASE_BY_RANK] = {{"PHASE", COLUMN_CUT},
+			   {"RANK", COLUMN_RIGHT},
+			   {"PID", COLUMN_RIGHT},
 			   COLUMNS_STAT},
-	[PHASE_BY_THREAD] = {{"PHASE", COLUMN_CUT}, {"RANK", COLUMN_RIGHT}, {"PID", COLUMN_RIGHT},
-			     {"TID", COLUMN_RIGHT}, COLUMNS_STAT},
+	[PHASE_BY_THREAD] = {{"PHASE", COLUMN_CUT},
+			     {"RANK", COLUMN_RIGHT},
+			     {"PID", COLUMN_RIGHT},
+			     {"TID", COLUMN_RIGHT},
+			     COLUMNS_STAT},
 };
 static const struct terminal_table_column csv_columns[][13] = {
 	[PHASE_BY_NAME] = {{"name", 0}, CSV_STAT, {"ranks", 0}, {"imbalance", 0}},
 	[PHASE_BY_RANK] = {{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, CSV_STAT},
-	[PHASE_BY_THREAD] = {{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, {"tid", 0},
-			     CSV_STAT},
+	[PHASE_BY_THREAD] =
+		{{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, {"tid", 0}, CSV_STAT},
 };
 
 static void stat_row(struct stream_table *g, const struct phase_list *l, const struct phase_stat *s,
@@ -288,8 +296,9 @@ int phase_stats_print(const struct phase_list *l, enum phase_by by, enum proc_fo
 {
 	_cleanup_free_ struct phase_stat *stats = NULL;
 	size_t count = phase_stats(l->v, l->count, by, &stats);
-	static const size_t columns[][2] = {
-		[PHASE_BY_NAME] = {11, 11}, [PHASE_BY_RANK] = {11, 12}, [PHASE_BY_THREAD] = {12, 13}};
+	static const size_t columns[][2] = {[PHASE_BY_NAME] = {11, 11},
+					    [PHASE_BY_RANK] = {11, 12},
+					    [PHASE_BY_THREAD] = {12, 13}};
 	struct stream_table g;
 
 	if (form == PROC_JSON) {
@@ -360,13 +369,15 @@ static void span_row(struct stream_table *g, const struct phase_list *l, const s
 int phase_list_print(const struct phase_list *l, enum proc_form form, FILE *f)
 {
 	static const struct terminal_table_column table[] = {
-		{"START", 0},          {"DURATION", COLUMN_RIGHT}, {"CPU", COLUMN_RIGHT},
-		{"RANK", COLUMN_RIGHT}, {"PID", COLUMN_RIGHT},      {"TID", COLUMN_RIGHT},
-		{"STATE", 0},          {"ORIGIN", 0},              {"PHASE", COLUMN_CUT}};
+		{"START", 0},          {"DURATION", COLUMN_RIGHT},
+		{"CPU", COLUMN_RIGHT}, {"RANK", COLUMN_RIGHT},
+		{"PID", COLUMN_RIGHT}, {"TID", COLUMN_RIGHT},
+		{"STATE", 0},          {"ORIGIN", 0},
+		{"PHASE", COLUMN_CUT}};
 	static const struct terminal_table_column csv[] = {
-		{"start", 0}, {"duration", 0}, {"cpu_time", 0}, {"hostname", 0},
-		{"mpirank", 0}, {"pid", 0},    {"tid", 0},      {"depth", 0},
-		{"state", 0}, {"origin", 0},   {"name", 0}};
+		{"start", 0},   {"duration", 0}, {"cpu_time", 0}, {"hostname", 0},
+		{"mpirank", 0}, {"pid", 0},      {"tid", 0},      {"depth", 0},
+		{"state", 0},   {"origin", 0},   {"name", 0}};
 	_cleanup_free_ uint32_t *order = xreallocarray(NULL, l->count + 1, sizeof(*order));
 	struct stream_table g;
 
@@ -397,7 +408,8 @@ int phase_list_print(const struct phase_list *l, enum proc_form form, FILE *f)
 /* Which columns of the duration of the job a name covers, in any process. */
 static void cover(const struct phase_list *l, uint32_t name, bool columns[BAR])
 {
-	double begin = (double)l->job_start * 1000, width = (double)(l->job_end - l->job_start) * 1000;
+	double begin = (double)l->job_start * 1000,
+	       width = (double)(l->job_end - l->job_start) * 1000;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct phase_span *v = &l->v[i];
@@ -417,7 +429,8 @@ void phase_bars_print(const struct phase_list *l, FILE *f)
 	size_t count = phase_stats(l->v, l->count, PHASE_BY_NAME, &stats);
 	bool utf8 = text_is_utf8();
 
-	if (!count || l->job_start == UNKNOWN || l->job_end == UNKNOWN || l->job_end <= l->job_start)
+	if (!count || l->job_start == UNKNOWN || l->job_end == UNKNOWN ||
+	    l->job_end <= l->job_start)
 		return;
 	fputs("\nphases over the duration of the job\n", f);
 	for (size_t i = 0; i < count && i < BARS_MAX; i++) {

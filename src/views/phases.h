@@ -21,7 +21,8 @@ struct phase_list {
 void phase_list_release(struct phase_list *l);
 #define _cleanup_phase_list_ _cleanup_(phase_list_release)
 
-/* Loads all phases of a job, parents first. An open phase whose end nobody saw ends with the job. */
+/* Loads all phases of a job, parents first. An open phase whose end nobody saw ends with the job.
+ */
 int phase_list_load(struct phase_list *l, struct store *s, int64_t job);
 
 /* Statistics by name, rank or thread. */

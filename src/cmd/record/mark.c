@@ -9,10 +9,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	int names = argc - ctx->behind;
 
 	if (o->end ? names || command || o->point : names != 1 || (o->point && command))
-		return usage_error("mark", o->end     ? "mark: --end takes no argument"
-					   : !names   ? "mark: the name of the phase is missing"
-					   : command  ? "mark: --point takes no command"
-						      : "mark: a phase has one name; quote blanks in it");
+		return usage_error("mark",
+				   o->end    ? "mark: --end takes no argument"
+				   : !names  ? "mark: the name of the phase is missing"
+				   : command ? "mark: --point takes no command"
+					     : "mark: a phase has one name; quote blanks in it");
 	if (!o->end && !*argv[0])
 		return usage_error("mark", "mark: the name of the phase is empty");
 	return do_mark(ctx, o, o->end ? NULL : argv[0], command);

@@ -19,9 +19,10 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 	if (r >= 0 && !l.count && o->form == PROC_TABLE) {
 		_cleanup_free_ char *id = job_id_of(s, job);
 
-		log_warn("job %s has no phases; scripts mark them with `plimsoll mark`, programs with "
-			 "plimsoll/mark.h",
-			 id ? id : "?");
+		log_warn(
+			"job %s has no phases; scripts mark them with `plimsoll mark`, programs with "
+			"plimsoll/mark.h",
+			id ? id : "?");
 		return EXIT_OK;
 	}
 	if (r >= 0)
@@ -31,7 +32,8 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 }
 
 static const struct option_row rows[] = {
-	{OPT_CHOICE, 0, "by", "WORD", "one row per name (default), per name and rank, or per name and thread",
+	{OPT_CHOICE, 0, "by", "WORD",
+	 "one row per name (default), per name and rank, or per name and thread",
 	 AT(struct phases_options, by),
 	 WORDS({"name", PHASE_BY_NAME}, {"rank", PHASE_BY_RANK}, {"thread", PHASE_BY_THREAD})},
 	{OPT_FLAG, 0, "each", NULL, "list every phase, in the order of time",
@@ -57,10 +59,11 @@ const struct command command_phases = {
 		"PLIMSOLL_MARK_CPU is 1.\n\n"
 		"CSV and JSON have times in microseconds, with fractions. The view `phases` of the "
 		"store has every phase.",
-	.examples = "  plimsoll phases last\n"
-		    "  plimsoll phases --by rank --csv 685000\n"
-		    "  plimsoll phases --json 685000 | jq '.[] | select(.imbalance > 0.1) | .name'\n"
-		    "  plimsoll phases --each last\n",
+	.examples =
+		"  plimsoll phases last\n"
+		"  plimsoll phases --by rank --csv 685000\n"
+		"  plimsoll phases --json 685000 | jq '.[] | select(.imbalance > 0.1) | .name'\n"
+		"  plimsoll phases --each last\n",
 	OPTIONS(struct phases_options, rows),
 	.show = show,
 	.shows_paths = true,

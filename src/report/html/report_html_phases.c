@@ -206,7 +206,7 @@ void page_phase_bands(struct page *p, int width, int height)
 			double to = page_place(p, f->bands[i].end_ns / 1000) * width;
 
 			strbuf_addf(&p->out, "%sM%.1f 0h%.1fv%dh-%.1fz",
-				    any ? ""
+				    any   ? ""
 				    : odd ? "<path class=\"phase odd\" d=\""
 					  : "<path class=\"phase\" d=\"",
 				    x, to - x, height, to - x);

@@ -133,7 +133,8 @@ ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n);
 /* Copies all bytes to an unnamed file; its descriptor, or negative. */
 int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name);
 
-/* ---- marks; import_marks.c -------------------------------------------------------------------- */
+/* ---- marks; import_marks.c --------------------------------------------------------------------
+ */
 
 /* Takes a mark file; and the same for job_directory_visit_marks(), which takes the descriptor. */
 int import_take_marks(struct import *p, const struct bytes *from, const char *name);

@@ -1,7 +1,7 @@
 /*
  * Importing the marks of a job. A job may have a mark file for each of thousands of processes, so
- * that they are not kept open: what is used of them is copied to one scratch file, and read when the
- * images are known.
+ * that they are not kept open: what is used of them is copied to one scratch file, and read when
+ * the images are known.
  */
 #include <errno.h>
 #include <string.h>

@@ -52,8 +52,8 @@ static int begin(struct ingest *in)
 
 static int write_row(struct ingest *in, const struct phase_row *r)
 {
-	return bulk_put(in->phases->bulk, db_int(store_key(in->job, r->n)),
-			db_int((int64_t)r->log), db_int_if(r->host > 0, r->host),
+	return bulk_put(in->phases->bulk, db_int(store_key(in->job, r->n)), db_int((int64_t)r->log),
+			db_int_if(r->host > 0, r->host),
 			db_int_if(r->image != NO_NODE, (int64_t)r->image + 1), db_int(r->pid),
 			db_int(r->tid), db_int_if(r->rank >= 0, r->rank), db_int(r->name),
 			db_int_if(r->parent, r->parent), db_int(r->depth), db_int(r->state),
@@ -70,8 +70,8 @@ static void join_image(struct ingest *in, struct phase_row *r, const char *host)
 	uint16_t number = ingest_host_number(in, host);
 	uint32_t pid = r->origin == PHASE_COMMAND ? r->tid : r->pid;
 
-	r->image = process_tree_find(&in->tree, p->by_pid, number, pid,
-				     (uint64_t)r->begin_ns / 1000);
+	r->image =
+		process_tree_find(&in->tree, p->by_pid, number, pid, (uint64_t)r->begin_ns / 1000);
 	if (r->image == NO_NODE || r->duration_ns >= 0)
 		return;
 	uint32_t last = r->origin == PHASE_SCRIPT
@@ -254,7 +254,8 @@ static int copy_row(struct ingest *in, struct stmt *st, uint32_t *numbers)
 		.origin = (enum phase_origin)stmt_get_int(st, C_ORIGIN),
 		.begin_ns = stmt_get_int(st, C_BEGIN),
 		/* its process may have ended by now */
-		.duration_ns = open || stmt_is_null(st, C_DURATION) ? -1 : stmt_get_int(st, C_DURATION),
+		.duration_ns =
+			open || stmt_is_null(st, C_DURATION) ? -1 : stmt_get_int(st, C_DURATION),
 		.cpu_ns = stmt_is_null(st, C_CPU) ? -1 : stmt_get_int(st, C_CPU)};
 
 	return ingest_phase(in, &p, &numbers[stmt_get_int(st, C_N)]);
@@ -263,10 +264,11 @@ static int copy_row(struct ingest *in, struct stmt *st, uint32_t *numbers)
 int ingest_phases_copy(struct ingest *in, int64_t job, const uint64_t *without, size_t count)
 {
 	int64_t most = 0;
-	int r = store_number_of(in->store,
-				"SELECT coalesce(max(id) - $1, 0) FROM phase WHERE id BETWEEN $1 AND "
-				"$2",
-				&most, db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));
+	int r = store_number_of(
+		in->store,
+		"SELECT coalesce(max(id) - $1, 0) FROM phase WHERE id BETWEEN $1 AND "
+		"$2",
+		&most, db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));
 
 	if (r < 0 || !most)
 		return r;

@@ -1,7 +1,7 @@
 /*
  * Stores the phases of a job in its transaction, after its images: a phase is joined to the image
- * that marked it. Phases of programs are written as they come. Those of scripts wait for the process
- * tree, because their CPU time is that of the processes that the script started in them.
+ * that marked it. Phases of programs are written as they come. Those of scripts wait for the
+ * process tree, because their CPU time is that of the processes that the script started in them.
  */
 #pragma once
 

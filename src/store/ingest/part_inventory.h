@@ -1,6 +1,6 @@
 /*
- * The record, sample and mark files of a part of a job, and how much of each is stored. It is noted with
- * the part, to find out what is new when the part comes again. Files only grow; texts are not
+ * The record, sample and mark files of a part of a job, and how much of each is stored. It is noted
+ * with the part, to find out what is new when the part comes again. Files only grow; texts are not
  * compared, because they are masked in archives.
  */
 #pragma once
