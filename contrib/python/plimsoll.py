@@ -40,10 +40,15 @@ except ImportError as error:
         "plimsoll needs pandas: `apt install python3-pandas` or `pip install pandas`"
     ) from error
 
+try:  # marks of this program itself; a copy of this file alone goes without them
+    from plimsoll_mark import mark, region
+except ImportError:
+    mark = region = None
+
 __all__ = [
     "Error", "Store", "jobs", "job", "tags", "hosts", "sums", "warnings", "profile", "processes", "tree",
-    "threads", "events", "series", "samples", "absences", "sql", "load", "seconds", "rates",
-    "plot_concurrency", "plot_executables", "plot_samples",
+    "threads", "events", "phases", "series", "samples", "absences", "sql", "load", "seconds", "rates",
+    "plot_concurrency", "plot_executables", "plot_samples", "region", "mark",
 ]
 
 
@@ -60,11 +65,12 @@ _MICROSECONDS = {
     "duration", "cpu_time", "inclusive_cpu_time", "exclusive_time", "usertime", "systemtime", "cutime", "cstime",
     "starttime", "delayacct_blkio_time", "guest_time",
 }
-_NANOSECONDS = {"time_oncpu", "time_waiting"}
+_NANOSECONDS = {"time_oncpu", "time_waiting", "duration_ns"}
 _FLAGS = {"forked", "coredump"}
 _TEXTS = {
     "jobid", "jobname", "cluster", "user", "format", "source", "key", "host", "hostname", "metric", "text", "tags", "exename",
     "path", "args", "ended", "event", "unit", "kind", "aggregation", "entity_kind", "entity", "metadata", "facts", "help", "reason",
+    "name", "state", "origin",
 }
 _REALS = {"minimum", "mean", "maximum", "increase"}
 # the only ambiguous name: text in tags and annotations, a count in events
@@ -397,6 +403,11 @@ def threads(job="last", columns=None, store=None):
 def events(job="last", store=None):
     """Counted events of processes (thread 0) and threads."""
     return _store(store).view("events", job, order=" ORDER BY process, thread, event")
+
+
+def phases(job="last", store=None):
+    """Phases that programs and scripts of the job marked, in the order of time; duration_ns is the exact duration."""
+    return _store(store).view("phases", job, order=" ORDER BY start, id")
 
 
 def series(job="last", store=None):

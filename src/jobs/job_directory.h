@@ -5,6 +5,7 @@
  *                       <host>.<boot>/<run>.rec           records of one run on one host
  *                       <host>.<boot>/<run>.json          the run: command, times, accounting
  *                       <host>.<boot>/<run>.smp           samples of one host
+ *                       <host>.<boot>/<process>.mark      marks of one process
  *                       samples.smp                       samples of several hosts, merged
  *                       <host>.rec                        records of a host without `run`
  *
@@ -111,8 +112,8 @@ int run_file_write_metadata(const struct run_file *r, const struct value *metada
  * for days. One run of a job does this for all. */
 void job_directory_keep(const struct job_directory *j);
 
-/* Moves record and sample files from this host's local disk to the job directory; _ended: only if
- * no process writes to them any more. */
+/* Moves the files of records, samples and marks from this host's local disk to the job directory;
+ * _ended: only if no process writes to them any more. */
 int job_directory_collect(const struct job_directory *j, struct strbuf *why);
 int job_directory_collect_ended(const struct job_directory *j, struct strbuf *why);
 /* Adds every record file of the job to the accounting. */
@@ -126,6 +127,9 @@ enum job_directory_part { JOB_DIRECTORY_RECORDS, JOB_DIRECTORY_ALL };
 typedef int (*job_directory_visitor)(void *user, int fd, const char *name);
 int job_directory_visit_samples(const struct job_directory *j, enum job_directory_part part,
 				job_directory_visitor visit, void *user, struct strbuf *why);
+/* The same for every file with marks. */
+int job_directory_visit_marks(const struct job_directory *j, job_directory_visitor visit,
+			      void *user, struct strbuf *why);
 /* Reads the metadata of all runs, as a list of dicts. */
 struct value *job_directory_runs(const struct job_directory *j);
 /* The exit code of a job: that of the first run that failed; 0: none failed; -1: a run was killed,

@@ -54,7 +54,7 @@ bool job_file_is_ours(const char *path)
 	const char *base = path_base(path), *above = base;
 
 	if (meta_is_name(base) || !strcmp(base, ".lock") || str_suffix(base, ".rec") ||
-	    str_suffix(base, ".smp") || is_of_other(base))
+	    str_suffix(base, ".smp") || str_suffix(base, ".mark") || is_of_other(base))
 		return true;
 	if (base - path < 2 || !str_suffix(base, ".json"))
 		return false;

@@ -251,7 +251,7 @@ struct visiting {
 	struct strbuf *why;
 };
 
-static int visit_samples(void *user, int dir, const char *name, const char *host_dir)
+static int visit_file(void *user, int dir, const char *name, const char *host_dir)
 {
 	const struct visiting *v = user;
 	_cleanup_free_ char *shown = NULL;
@@ -265,8 +265,16 @@ int job_directory_visit_samples(const struct job_directory *j, enum job_director
 {
 	struct visiting v = {visit, user, why};
 
-	return part == JOB_DIRECTORY_ALL ? visit_all(j, ".smp", visit_samples, &v, why)
-					 : visit_tree(j->records, ".smp", visit_samples, &v, why);
+	return part == JOB_DIRECTORY_ALL ? visit_all(j, ".smp", visit_file, &v, why)
+					 : visit_tree(j->records, ".smp", visit_file, &v, why);
+}
+
+int job_directory_visit_marks(const struct job_directory *j, job_directory_visitor visit,
+			      void *user, struct strbuf *why)
+{
+	struct visiting v = {visit, user, why};
+
+	return visit_all(j, ".mark", visit_file, &v, why);
 }
 
 static int add_metadata(void *user, int dir, const char *name, const char *host_dir)
@@ -351,7 +359,7 @@ static int note_time(void *user, int dir, const char *name, const char *host_dir
 
 int64_t job_directory_last_written_us(const struct job_directory *j)
 {
-	static const char *const suffixes[] = {".rec", ".smp", ".json"};
+	static const char *const suffixes[] = {".rec", ".smp", ".mark", ".json"};
 	int64_t last = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
@@ -419,6 +427,8 @@ int job_directory_collect(const struct job_directory *j, struct strbuf *why)
 	int r = visit_tree(local, ".rec", move_file, (void *)j, NULL);
 	if (r == 0)
 		r = visit_tree(local, ".smp", move_file, (void *)j, NULL);
+	if (r == 0)
+		r = visit_tree(local, ".mark", move_file, (void *)j, NULL);
 	if (r < 0)
 		return strbuf_fail(why, r,
 				   "cannot move records from '%s' to '%s': %s; they remain there",

@@ -160,7 +160,8 @@ static void weigh(int dir, struct job_directory_weight *sum)
 
 				if (sub >= 0)
 					weigh(sub, sum);
-			} else if (str_suffix(name, ".rec") || str_suffix(name, ".smp")) {
+			} else if (str_suffix(name, ".rec") || str_suffix(name, ".smp") ||
+				   str_suffix(name, ".mark")) {
 				sum->bytes += (uint64_t)st.st_size;
 				sum->files++;
 			} else if (str_suffix(name, ".json") && name[0] != '.') {

@@ -55,6 +55,7 @@ void report_release(struct report *r)
 		free(r->absences[i].reason);
 	}
 	series_release(r);
+	report_phases_release(&r->phases);
 	findings_release(&r->findings);
 	timeline_release(&r->timeline);
 	jobshow_release(&r->show);
@@ -207,6 +208,7 @@ static int load_parts(struct report_loading *l)
 	report_make_groups(l);
 	report_make_flame(l);
 	report_make_bars(l);
+	report_make_phases(r);
 	e = report_load_series(l);
 	if (e >= 0)
 		e = load_missed(r, l->store, l->job);

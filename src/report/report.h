@@ -17,7 +17,9 @@
 #define REPORT_BARS_MAX 3000  /* of the Gantt chart */
 #define REPORT_GROUPS_MAX 200 /* executables, operations */
 #define REPORT_SERIES_MAX 400
-#define REPORT_POINTS 400 /* of a series, each with its extremes */
+#define REPORT_LANES_MAX 64  /* of phases */
+#define REPORT_BANDS_MAX 200 /* phases behind the series */
+#define REPORT_POINTS 400    /* of a series, each with its extremes */
 
 /* Processes with something in common: an executable, a set of tags, a host, a rank. */
 struct report_group {
@@ -81,6 +83,30 @@ struct report_series {
 	struct points points; /* value is the mean of the step, low and high its extremes */
 };
 
+/* Phases on a time axis: a lane for each level of each thread. */
+struct report_phase_lane {
+	uint32_t process, tid; /* process: place in timeline.phases */
+	int64_t rank;          /* -1: none */
+	uint16_t depth;
+};
+struct report_phase_bar {
+	int64_t start_ns, end_ns;
+	uint32_t name; /* place in timeline.phases */
+	uint32_t lane;
+	uint32_t count; /* 1, or how many were merged */
+	bool open, point;
+};
+struct report_phases {
+	struct phase_stat *stats; /* by name; timeline.phases has the names */
+	size_t stat_count;
+	uint8_t *colors; /* by name: 0 to 7 for the longest totals, 8 for the others */
+	struct report_phase_lane *lanes;
+	size_t lane_count, lane_cap, threads_left_out;
+	struct report_phase_bar *bars, *bands;
+	size_t bar_count, bar_cap, bars_left_out;
+	size_t band_count, band_cap; /* phases that divide the job, drawn behind series */
+};
+
 /* The memory of all processes together, where it was sampled. */
 struct report_memory {
 	double most;  /* shared pages count in each process; NAN: not sampled */
@@ -117,6 +143,7 @@ struct report {
 	size_t bar_count, bar_cap;
 	uint32_t lanes;
 	size_t bars_left_out; /* processes in no bar */
+	struct report_phases phases;
 
 	struct report_series *series; /* by panel, metric, host (all first), entity */
 	size_t series_count, series_cap;

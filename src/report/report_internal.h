@@ -60,6 +60,8 @@ void report_add_signals(struct strbuf *out, const size_t signals[65]);
 void report_make_groups(struct report_loading *l);
 void report_make_flame(struct report_loading *l);
 void report_make_bars(struct report_loading *l);
+void report_make_phases(struct report *r);
+void report_phases_release(struct report_phases *p);
 int report_load_series(struct report_loading *l);
 /* Hardware, cores and limits from the metadata. */
 int report_load_metadata(struct report_loading *l);

@@ -32,6 +32,11 @@ static int64_t origin_of(const struct report *r)
 
 	for (size_t i = 0; i < r->bar_count; i++)
 		first = first == UNKNOWN || r->bars[i].start < first ? r->bars[i].start : first;
+	for (size_t i = 0; i < r->phases.bar_count; i++) {
+		int64_t start = r->phases.bars[i].start_ns / 1000;
+
+		first = first == UNKNOWN || start < first ? start : first;
+	}
 	for (size_t i = 0; i < r->series_count; i++) {
 		const struct points *c = &r->series[i].points;
 
@@ -252,6 +257,7 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 	json_timeline(r, j, origin);
 	json_flame(r, j);
 	json_bars(r, j, origin);
+	report_json_phases(r, j, origin);
 	size_t series = report_json_series(r, j, origin, extremes), series_end = j->out.len;
 	json_energy(r, j);
 	json_absences(r, j);

@@ -18,3 +18,5 @@ void report_json_time(struct json_writer *j, int64_t time, int64_t origin);
  * "series" begins in the output. */
 size_t report_json_series(const struct report *r, struct json_writer *j, int64_t origin,
 			  report_extremes *extremes);
+/* "phases", if the job has some. */
+void report_json_phases(const struct report *r, struct json_writer *j, int64_t origin);

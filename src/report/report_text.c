@@ -333,6 +333,55 @@ static void groups(const struct text *s, const char *title, const struct report_
 		strbuf_addf(s->out, "  and %zu more\n", g->count + g->left_out - shown);
 }
 
+static void phase_row(const struct text *s, const struct phase_stat *p)
+{
+	const double values[] = {(double)p->total_ns, p->median_ns, (double)p->max_ns};
+	_cleanup_strbuf_ struct strbuf count = STRBUF_INIT, name = STRBUF_INIT;
+
+	for (int i = 0; i < p->depth && i < 4; i++)
+		strbuf_addstr(&name, "  ");
+	strbuf_addstr(&name, s->r->timeline.phases.names[p->name]);
+	add_count(&count, (int64_t)p->count, true);
+	strbuf_addstr(s->out, "  ");
+	add_name(s->out, name.buf, 26);
+	strbuf_addch(s->out, ' ');
+	add_right(s->out, count.buf, 9);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		if (isfinite(values[i]) && values[i] >= 0)
+			unit_add_value(&text, values[i], "ns");
+		strbuf_addch(s->out, ' ');
+		add_right(s->out, text.buf, 9);
+	}
+	if (isfinite(p->imbalance))
+		strbuf_addf(s->out, " %7.1f %%", p->imbalance * 100);
+	end_line(s->out);
+}
+
+/* The longest by their total, in the order in which they begin. */
+static void phases(const struct text *s)
+{
+	const struct report_phases *p = &s->r->phases;
+	_cleanup_strbuf_ struct strbuf head = STRBUF_INIT;
+	size_t shown = 0;
+
+	if (!p->stat_count)
+		return;
+	add_name(&head, "PHASES", 28);
+	strbuf_addf(&head, "%10s %9s %9s %9s %9s", "COUNT", "TOTAL", "MEDIAN", "LONGEST",
+		    "IMBALANCE");
+	heading(s, head.buf);
+	for (size_t i = 0; i < p->stat_count; i++)
+		if (p->colors[p->stats[i].name] < ROWS) {
+			phase_row(s, &p->stats[i]);
+			shown++;
+		}
+	if (p->stat_count > shown)
+		strbuf_addf(s->out, "  and %zu more; `plimsoll phases` lists all\n",
+			    p->stat_count - shown);
+}
+
 static void rest(const struct text *s)
 {
 	const struct report *r = s->r;
@@ -394,6 +443,7 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 	all_series(&s);
 	if (!r->series_count)
 		concurrency(&s);
+	phases(&s);
 	groups(&s, "EXECUTABLES", &r->executables);
 	groups(&s, "OPERATIONS", &r->operations);
 	if (r->hosts.count > 1)

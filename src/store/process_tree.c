@@ -114,6 +114,55 @@ static size_t last_not_behind(const struct process_tree *f, const uint32_t *orde
 	return low;
 }
 
+uint32_t *process_tree_by_pid(const struct process_tree *f)
+{
+	uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
+
+	sort_order(f, order, by_pid_and_start);
+	return order;
+}
+
+static bool is_pid(const struct process_tree *f, const uint32_t *order, size_t at, uint16_t host,
+		   uint32_t pid)
+{
+	return at < f->count && f->nodes[order[at]].host == host && f->nodes[order[at]].pid == pid;
+}
+
+uint32_t process_tree_find(const struct process_tree *f, const uint32_t *by_pid, uint16_t host,
+			   uint32_t pid, uint64_t time)
+{
+	size_t behind = last_not_behind(f, by_pid, host, pid, time);
+
+	/* its end, or its start, may be known to a clock tick only */
+	if (behind && is_pid(f, by_pid, behind - 1, host, pid)) {
+		const struct node *n = &f->nodes[by_pid[behind - 1]];
+
+		if (!n->end || n->end + PL_TICK_US >= time)
+			return by_pid[behind - 1];
+	}
+	return is_pid(f, by_pid, behind, host, pid) &&
+			       f->nodes[by_pid[behind]].start - time < PL_TICK_US
+		       ? by_pid[behind]
+		       : NO_NODE;
+}
+
+uint32_t process_tree_last_image(const struct process_tree *f, const uint32_t *by_pid,
+				 uint32_t image)
+{
+	const struct node *n = &f->nodes[image];
+	size_t at = last_not_behind(f, by_pid, n->host, n->pid, n->start);
+
+	/* one that was executed begins when the one before it ends */
+	for (; is_pid(f, by_pid, at, n->host, n->pid); at++) {
+		const struct node *next = &f->nodes[by_pid[at]];
+
+		if (!n->end || next->start > n->end + 1)
+			break;
+		n = next;
+	}
+	return (uint32_t)(n - f->nodes);
+}
+
 static bool is_parent_pid(const struct process_tree *f, const uint32_t *order, size_t at,
 			  const struct node *child)
 {

@@ -55,6 +55,16 @@ struct node *process_tree_add(struct process_tree *f);
  */
 void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t end);
 
+/* Before process_tree_build(): the nodes by host, pid and start, for process_tree_find(). Freed by
+ * the caller. */
+uint32_t *process_tree_by_pid(const struct process_tree *f);
+/* The image that a process was at a time (us); NO_NODE: none is known. */
+uint32_t process_tree_find(const struct process_tree *f, const uint32_t *by_pid, uint16_t host,
+			   uint32_t pid, uint64_t time);
+/* The last image of the process of this one. */
+uint32_t process_tree_last_image(const struct process_tree *f, const uint32_t *by_pid,
+				 uint32_t image);
+
 /*
  * Finds parents: the process with the child's ppid on the same host that was running when the child
  * started; of several images of a process the last to start. Then computes numbers, depths and

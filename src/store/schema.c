@@ -34,11 +34,21 @@ static const char identity_sql[] = {
 static const char usage_sql[] = {
 #include "009_usage.sql.h"
 };
+static const char phases_sql[] = {
+#include "011_phases.sql.h"
+};
 
 const struct migration migrations[] = {
-	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},     {3, "stream", stream_sql},
-	{4, "models", models_sql}, {5, "processes", processes_sql}, {6, "analyses", analyses_sql},
-	{7, "begins", begins_sql}, {8, "identity", identity_sql},   {9, "usage", usage_sql},
+	{1, "jobs", jobs_sql},
+	{2, "samples", samples_sql},
+	{3, "stream", stream_sql},
+	{4, "models", models_sql},
+	{5, "processes", processes_sql},
+	{6, "analyses", analyses_sql},
+	{7, "begins", begins_sql},
+	{8, "identity", identity_sql},
+	{9, "usage", usage_sql},
+	{11, "phases", phases_sql},
 	{0, NULL, NULL},
 };
 
@@ -193,6 +203,7 @@ const struct store_table store_tables[] = {
 	{"string", .key = "id"},
 	{"thread", .key = "process"},
 	{"event", .key = "process"},
+	{"phase", .key = "id"},
 	{"job_meta", .job = "job"},
 	{"job_tag", .job = "job"},
 	{"job_annotation", .job = "job"},
@@ -225,7 +236,7 @@ int schema_drop(struct store *s)
 		"job_sums",       "job_warnings", "job_proc_tags",   "job_profiles",
 		"processes",      "threads",      "events",          "series",
 		"samples",        "absences",     "job_analyses",    "job_executables",
-		"job_operations", "job_users"};
+		"job_operations", "job_users",    "phases"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)

@@ -15,6 +15,7 @@ void timeline_release(struct timeline *t)
 {
 	free(t->steps);
 	free(t->jobid);
+	phase_list_release(&t->phases);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ int timeline_load(struct timeline *t, struct store *s, int64_t job)
 			stmt_get_int(st, 0), stmt_get_int(st, 1),
 			t->peak_threads == UNKNOWN ? UNKNOWN : stmt_get_int(st, 2)};
 	}
-	return r;
+	return r < 0 ? r : phase_list_load(&t->phases, s, job);
 }
 
 /* ---- slices --------------------------------------------------------------------------------- */
@@ -214,11 +215,12 @@ static int print_processes(struct store *s, int64_t job, const char *order, enum
 static int print_page(const struct timeline *t, struct store *s, int64_t job, FILE *f)
 {
 	print_head(t, f);
-	if (!t->count)
-		return 0;
-	int r = print_chart(t, s, job, f);
+	int r = t->count ? print_chart(t, s, job, f) : 0;
 	if (r < 0)
 		return r;
+	phase_bars_print(&t->phases, f);
+	if (!t->count)
+		return 0;
 	fputs("\nlongest processes\n", f);
 	r = print_processes(s, job, "-duration", PROC_TABLE, f);
 	if (r < 0)
@@ -252,6 +254,10 @@ static int print_json(const struct timeline *t, struct store *s, int64_t job, FI
 		json_end_object(&j);
 	}
 	json_end_array(&j);
+	_cleanup_free_ struct phase_stat *stats = NULL;
+	size_t count = phase_stats(t->phases.v, t->phases.count, PHASE_BY_NAME, &stats);
+	if (count)
+		phase_stats_json(&t->phases, stats, count, PHASE_BY_NAME, &j, "phases");
 	fwrite(j.out.buf, 1, j.out.len, f);
 	/* lists of processes are streamed into the object */
 	fputs(",\n\"longest\":", f);

@@ -1,6 +1,7 @@
 /* The number of processes and threads of a job over time. */
 #pragma once
 
+#include "views/phases.h"
 #include "views/processes/process_list.h"
 
 struct timeline_step {
@@ -14,6 +15,7 @@ struct timeline {
 	char *jobid;
 	int64_t start, end, duration; /* UNKNOWN where not known */
 	int64_t processes, images, peak_procs, peak_threads;
+	struct phase_list phases;
 };
 void timeline_release(struct timeline *t);
 int timeline_load(struct timeline *t, struct store *s, int64_t job);

@@ -698,6 +698,41 @@ def colmet():
     write("colmet_config", "bad-cut", b"\x82\xa7metrics\xda\x40\x00x")
 
 
+# ---- mark files --------------------------------------------------------------------------------
+
+def mark(ns, kind, name=b"", tid=700, flags=0, cpu=0):
+    first, rest = name[:40], name[40:]
+    slots = 1 + (len(rest) + 63) // 64
+    return (struct.pack("<QQIBBBB40s", 5000000000 + ns, cpu, tid, kind, flags, len(name), slots, first) +
+            rest.ljust((slots - 1) * 64, b"\0"))
+
+
+def mark_file(*marks, maximum=65536, version=1, flags=0, more=0, host=b"node1"):
+    slots = b"".join(marks)
+    head = struct.pack("<IHHIIQQQQiIIIQ56xQ56x72s", 0x314B4D50, version, 64, 700, maximum, 12345, 4026531836,
+                       5000000000, 1000000000000000000, 3, 4, flags, 0, len(slots) // 64 + more, 0, host)
+    return head.ljust(4096, b"\0") + slots
+
+
+def marks():
+    nested = [mark(10, 1, b"outer"), mark(15, 1, b"inner"), mark(17, 3, b"point"), mark(20, 2), mark(30, 2)]
+    write("mark", "nested", mark_file(*nested))
+    write("mark", "cpu", mark_file(mark(1, 1, b"a", cpu=5), mark(9, 2, cpu=3), flags=1))
+    write("mark", "threads", mark_file(mark(1, 1, b"a"), mark(2, 1, b"b", 701), mark(3, 2, tid=701), mark(4, 2)))
+    write("mark", "script", mark_file(mark(1, 4, b"one", flags=1), mark(5, 4, b"two", flags=1), mark(6, 1, b"c", 702, 3),
+                                      mark(7, 2, b"", 702, 3), mark(9, 2, flags=1)))
+    write("mark", "names", mark_file(mark(1, 1, b"x" * 232), mark(2, 1, b"\xff\x1b[0m"), mark(3, 1, b"--password=hunter2"),
+                                     mark(4, 1, "\u20ac".encode() * 77 + b"\xe2")))
+    write("mark", "open", mark_file(mark(1, 1, b"a"), mark(2, 1, b"b"), more=1000))
+    write("mark", "full", mark_file(*nested, maximum=2))
+    write("mark", "bad-ends", mark_file(mark(1, 2), mark(2, 2, flags=1), mark(0, 1, b"a"), mark(3, 2), mark(4, 2)))
+    write("mark", "bad-slots", mark_file(b"\0" * 64, b"\xff" * 64, mark(5, 9, b"kind"), mark(6, 1, b"tid", 0), mark(1 << 62, 1)))
+    write("mark", "bad-cut", mark_file(*nested)[:-70])
+    write("mark", "bad-version", mark_file(version=2))
+    write("mark", "bad-host", mark_file(*nested, host=b"\xff" * 72))
+    write("mark", "bad-empty", b"")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -715,3 +750,4 @@ if __name__ == "__main__":
     watch()
     nodelists()
     colmet()
+    marks()

@@ -30,7 +30,8 @@ const struct command command_timeline = {
 	.operands = {"JOB", 0, 1, HELP_LAST_JOB},
 	.description =
 		"Draws how many processes ran in each twentieth of the job's duration: a bar for the "
-		"mean, its shadow for the maximum. The longest and the first processes follow.\n\n"
+		"mean, its shadow for the maximum. The phases of the job (`plimsoll phases`), the "
+		"longest and the first processes follow.\n\n"
 		"JSON and CSV contain the profile itself: the numbers of running processes and threads "
 		"from each point in time on. For jobs with many processes, neighbouring steps were "
 		"merged when the job was stored, keeping the larger number.",

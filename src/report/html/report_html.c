@@ -30,6 +30,9 @@ static const char charts_script[] = {
 static const char tree_script[] = {
 #include "tree.js.h"
 };
+static const char phases_script[] = {
+#include "phases.js.h"
+};
 static const unsigned char colors_style_hash[] = {
 #include "colors.css.sha256.h"
 };
@@ -48,6 +51,9 @@ static const unsigned char charts_hash[] = {
 static const unsigned char tree_hash[] = {
 #include "tree.js.sha256.h"
 };
+static const unsigned char phases_hash[] = {
+#include "phases.js.sha256.h"
+};
 
 /* The content security policy allows a part by its hash. */
 struct part {
@@ -62,6 +68,7 @@ static const struct part styles[] = {
 static const struct part scripts[] = {
 	{base_script, base_hash},
 	{charts_script, charts_hash},
+	{phases_script, phases_hash},
 	{tree_script, tree_hash},
 };
 
@@ -76,6 +83,7 @@ static const struct section {
 	{"accounting", "Accounting", page_accounting, "books"},
 	{"series", "Series", page_series, "curves"},
 	{"concurrency", "Concurrency", page_concurrency, NULL},
+	{"phases", "Phases", page_phases, NULL},
 	{"tree", "Process tree", page_flame, NULL},
 	{"processes", "Processes over time", page_gantt, NULL},
 	{"operations", "Operations", page_operations, NULL},
@@ -136,6 +144,8 @@ static void find_span(struct page *p)
 			 r->timeline.steps[r->timeline.count - 1].time);
 	for (size_t i = 0; i < r->bar_count; i++)
 		span_add(p, r->bars[i].start, r->bars[i].end);
+	for (size_t i = 0; i < r->phases.bar_count; i++)
+		span_add(p, r->phases.bars[i].start_ns / 1000, r->phases.bars[i].end_ns / 1000);
 	for (size_t i = 0; i < r->series_count; i++) {
 		const struct points *c = &r->series[i].points;
 

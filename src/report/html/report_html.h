@@ -25,10 +25,13 @@ typedef void page_section(struct page *p);
 page_section page_verdict, page_figures, page_accounting, page_energy, page_unmeasured, page_about;
 page_section page_hardware, page_metadata; /* report_html_values.c */
 page_section page_operations, page_executables, page_hosts, page_ranks;
-page_section page_series, page_gpu, page_concurrency, page_flame, page_gantt;
+page_section page_series, page_gpu, page_concurrency, page_flame, page_gantt, page_phases;
 
 /* Has the chart of a series so few lines that their extremes are drawn, too? */
 bool page_has_bands(const struct report *r, size_t series);
+
+/* The phases that divide the job, behind a chart of this size. */
+void page_phase_bands(struct page *p, int width, int height);
 
 /* ---- report_html_chart.c -------------------------------------------------------------------- */
 /* Where a time is on the axis, from 0 to 1. */

@@ -280,6 +280,7 @@ static void add_plot(struct page *p, struct page_chart *c)
 		    -EDGE, WIDTH, HEIGHT + 2 * EDGE);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, "\">");
+	page_phase_bands(p, WIDTH, HEIGHT);
 	add_grid(p, c);
 	for (size_t i = 0; i < c->count; i++) {
 		reduce(p, c, &c->lines[i], &k[i]);

@@ -289,6 +289,8 @@ static int take_file(struct import *p, const struct bytes *from, const char *nam
 		return take_meta_file(p, from, name);
 	if (str_suffix(name, ".smp"))
 		return take_sample_member(p, from, name);
+	if (str_suffix(name, ".mark") && !p->foreign_files)
+		return import_take_marks(p, from, name);
 	if (str_suffix(name, ".rec") && !p->foreign_files)
 		return take_records(p, from, name);
 	if (str_suffix(name, ".json") && strchr(name, '/') && !p->foreign_files)
@@ -404,6 +406,8 @@ static int read_directory(struct import *p, const struct config *c, const char *
 		stopped = true;
 	}
 	r = job_directory_add_records(&j, &p->accounting, p->why);
+	if (r == 0)
+		r = job_directory_visit_marks(&j, import_visit_marks, p, p->why);
 	if (r < 0)
 		return import_fail(p, r, path, NULL);
 	_cleanup_value_ struct value *runs = job_directory_runs(&j);
@@ -473,6 +477,9 @@ void import_describe(struct import *p)
 			    (unsigned long long)p->result->samples.series,
 			    (unsigned long long)p->result->samples.readings,
 			    plural(p->result->samples.readings, "tick", "ticks"));
+	if (p->result->phases)
+		strbuf_addf(&p->result->details, "%zu %s\n", p->result->phases,
+			    plural(p->result->phases, "phase", "phases"));
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
 		    "%llu %s, %llu %s, %llu %s\n%s\n",
@@ -515,6 +522,8 @@ static int submit(struct import *p, const struct config *c, const char *path)
 	if (r == 0 && p->join && (r = part_rows_feed(p->join->rows, NULL)) < 0)
 		(void)import_reading_failed(p, r, path);
 	if (r == 0)
+		r = import_finish_marks(p);
+	if (r == 0)
 		r = import_finish_samples(p);
 	if (r == 0)
 		r = import_finish(p, p->o->source ? p->o->source : path);
@@ -526,6 +535,7 @@ static int submit(struct import *p, const struct config *c, const char *path)
 void import_begin(struct import *p)
 {
 	*p->result = (struct import_result){.details = STRBUF_INIT};
+	p->mark_scratch = -1;
 	accounting_init(&p->accounting);
 }
 
@@ -549,6 +559,7 @@ void import_end(struct import *p)
 		close_fd(&p->waiting[i].fd);
 	}
 	free(p->waiting);
+	import_marks_release(p);
 	if (p->importer)
 		p->importer->release(p);
 }

@@ -12,6 +12,7 @@ struct import_result {
 	int64_t job; /* its number in the store, if it is stored */
 	const char *format;
 	size_t parts;  /* of the job now */
+	size_t phases; /* in the input */
 	bool proved;   /* the store already has all of its records */
 	char *foreign; /* the first member of an archive that is no file of a job; NULL: none */
 	struct ingest_result sums;

@@ -60,6 +60,7 @@ static int scan_files(struct import *p)
 
 		r = fd < 0 ? -errno : import_scan_samples(p, fd, p->waiting[i].name);
 	}
+	import_scan_marks(p, &p->files);
 	if (r < 0)
 		strbuf_addf(p->why,
 			    "cannot compare the files of job %s with those in the store: %s",
@@ -86,6 +87,7 @@ struct value *import_files(const struct import *p)
 	}
 	if (p->samples)
 		sample_ingest_inventory(p->samples, &inv);
+	import_scan_marks(p, &inv);
 	inventory_text(&inv, &text);
 	return value_strn(text.buf, text.len);
 }

@@ -3,6 +3,7 @@
 
 #include "codecs/archive.h"
 #include "jobs/job_directory.h"
+#include "records/mark_log.h"
 #include "store/identity.h"
 #include "store/import/import.h"
 #include "store/ingest/job_parts.h"
@@ -20,6 +21,12 @@ struct waiting {
 struct bytes {
 	const struct archive_member *member;
 	int fd;
+};
+
+/* A mark file, whose used part is in the scratch file. */
+struct import_mark {
+	struct mark_file file;
+	uint64_t at, size;
 };
 
 struct import;
@@ -57,6 +64,11 @@ struct import {
 	struct part_join *join;     /* with the parts of the job in the store; NULL: none */
 	struct waiting *waiting;    /* sample files that came before the metadata */
 	size_t waiting_count, waiting_cap;
+	struct import_mark *marks;
+	size_t mark_count, mark_cap;
+	size_t bad_marks; /* files that are none */
+	int mark_scratch; /* -1: none yet */
+	uint64_t mark_bytes;
 	int64_t oom_kills; /* of the whole job, from `stop`; -1: unknown */
 	bool has_meta;
 	size_t negative; /* negative CPU times, left out */
@@ -120,6 +132,18 @@ bool import_was_cut_off(const struct job_directory *j, struct value *meta,
 ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n);
 /* Copies all bytes to an unnamed file; its descriptor, or negative. */
 int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name);
+
+/* ---- marks; import_marks.c --------------------------------------------------------------------
+ */
+
+/* Takes a mark file; and the same for job_directory_visit_marks(), which takes the descriptor. */
+int import_take_marks(struct import *p, const struct bytes *from, const char *name);
+int import_visit_marks(void *p, int fd, const char *name);
+/* Adds the mark files to an inventory. */
+void import_scan_marks(const struct import *p, struct inventory *inv);
+/* Makes phases of all marks; after the images. */
+int import_finish_marks(struct import *p);
+void import_marks_release(struct import *p);
 
 /* ---- samples; functions take the descriptor
  * --------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "core/metrics/metric_lists.h"
 #include "core/text/secrets.h"
 #include "records/accounting.h"
+#include "store/ingest/ingest_phases.h"
 #include "store/ingest/ingest_write.h"
 #include "store/process_tree.h"
 
@@ -99,6 +100,7 @@ void ingest_free(struct ingest *in)
 		e->bulk_close(in->threads);
 		e->bulk_close(in->events);
 		e->bulk_close(in->strings);
+		ingest_phases_free(in);
 		store_rollback(in->store);
 	}
 	process_tree_release(&in->tree);
@@ -146,7 +148,7 @@ void ingest_warn(struct ingest *in, const char *fmt, ...)
  * The number of a string in this job; writes the string if it is new. A cache of fixed size holds
  * the 128-bit hashes of strings seen last; a string that fell out of it is written again.
  */
-static int64_t string_number(struct ingest *in, const char *s, size_t n)
+int64_t ingest_string(struct ingest *in, const char *s, size_t n)
 {
 	XXH128_hash_t h = XXH3_128bits(s, n);
 	struct string_entry *e = &in->cache[h.low64 % STRING_CACHE];
@@ -167,7 +169,7 @@ static int64_t string_number(struct ingest *in, const char *s, size_t n)
 /* 0: absent; negative: failed. */
 static int64_t text_number(struct ingest *in, const struct row *row, enum metric_id id)
 {
-	return row_has(row, id) ? string_number(in, row->text[id].buf, row->text[id].len) : 0;
+	return row_has(row, id) ? ingest_string(in, row->text[id].buf, row->text[id].len) : 0;
 }
 
 /* Arguments of our own records were masked with argv; those of other tools are masked here. */
@@ -180,7 +182,7 @@ static int64_t arguments_number(struct ingest *in, const struct row *row, bool m
 	strbuf_add(&text, row->text[METRIC_ARGS].buf, row->text[METRIC_ARGS].len);
 	secrets_mask_arguments(&text, ' ',
 			       row_has(row, METRIC_EXENAME) ? row->text[METRIC_EXENAME].buf : "");
-	return string_number(in, text.buf, text.len);
+	return ingest_string(in, text.buf, text.len);
 }
 
 /* Would splitting the joined arguments at blanks give argv back? Then it is not stored. */
@@ -255,6 +257,11 @@ static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t im
 	return (uint16_t)in->host_count++;
 }
 
+uint16_t ingest_host_number(struct ingest *in, const char *name)
+{
+	return add_host(in, name, strlen(name), 0);
+}
+
 static uint16_t host_number(struct ingest *in, const struct row *row)
 {
 	const struct strbuf *name = &row->text[METRIC_HOSTNAME];
@@ -324,7 +331,7 @@ static int64_t tags_number(struct ingest *in, const char *s, size_t n)
 	XXH128_hash_t h = XXH3_128bits(s, n);
 
 	if (!n || in->tagset_count == TAGSETS_MAX)
-		return string_number(in, s, n);
+		return ingest_string(in, s, n);
 	for (struct hash_slot *at = hash_map_first(&in->tag_index, h.low64); at;
 	     at = hash_map_next(&in->tag_index, at)) {
 		struct tagset *t = &in->tagsets[at->value];
@@ -334,7 +341,7 @@ static int64_t tags_number(struct ingest *in, const char *s, size_t n)
 			return t->string.number;
 		}
 	}
-	int64_t number = string_number(in, s, n);
+	int64_t number = ingest_string(in, s, n);
 	if (number < 0)
 		return number;
 	GROW(in->tagsets, in->tagset_count, in->tagset_cap);
@@ -372,7 +379,7 @@ static int put_events(struct ingest *in, const struct row *row, int64_t thread)
 			continue;
 		if (thread == 0)
 			add_event_sum(in, c);
-		int64_t name = string_number(in, c->name, c->name_size);
+		int64_t name = ingest_string(in, c->name, c->name_size);
 		if (name < 0)
 			return (int)name;
 		if (!in->store)

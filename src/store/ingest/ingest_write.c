@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "jobs/job_layout.h"
+#include "store/ingest/ingest_phases.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
 
@@ -247,7 +248,10 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 {
 	uint32_t peaks[2] = {0, 0};
 
-	int r = flush_all(in);
+	/* before the strings, to which it adds; write_profile() destroys the tree */
+	int r = ingest_phases_finish(in);
+	if (r == 0)
+		r = flush_all(in);
 	if (r == 0)
 		r = write_tree(in);
 	if (r == 0)

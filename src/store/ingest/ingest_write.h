@@ -71,4 +71,10 @@ struct ingest {
 	int64_t root_exitcode;
 	bool root_known;
 	struct value *warnings, *bad_pids;
+	struct ingest_phases *phases; /* see ingest_phases.h; NULL: none yet */
 };
+
+/* The number of a string in this job, which is written if it is new; negative: failed. */
+int64_t ingest_string(struct ingest *in, const char *s, size_t n);
+/* The number of a host among those of the job, to which it is added. */
+uint16_t ingest_host_number(struct ingest *in, const char *name);

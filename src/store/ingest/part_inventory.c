@@ -93,8 +93,8 @@ bool inventory_parse(struct inventory *inv, const char *text)
 		struct inventory_file f = {.kind = *text++};
 		uint64_t rows = 0;
 
-		if ((f.kind != INVENTORY_RECORDS && f.kind != INVENTORY_SAMPLES) ||
-		    !take_number(&text, 16, ":", &f.id) || !take_number(&text, 10, ":", &f.count) ||
+		if (!strchr("rsm", f.kind) || !take_number(&text, 16, ":", &f.id) ||
+		    !take_number(&text, 10, ":", &f.count) ||
 		    !take_number(&text, 16, ": ", &f.hash) ||
 		    (text[-1] == ':' && !take_number(&text, 10, " ", &rows)) || rows > UINT32_MAX)
 			return false;

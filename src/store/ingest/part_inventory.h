@@ -1,6 +1,6 @@
 /*
- * The record and sample files of a part of a job, and how much of each is stored. It is noted with
- * the part, to find out what is new when the part comes again. Files only grow; texts are not
+ * The record, sample and mark files of a part of a job, and how much of each is stored. It is noted
+ * with the part, to find out what is new when the part comes again. Files only grow; texts are not
  * compared, because they are masked in archives.
  */
 #pragma once
@@ -9,12 +9,12 @@
 
 #include "core/strbuf.h"
 
-enum inventory_kind { INVENTORY_RECORDS = 'r', INVENTORY_SAMPLES = 's' };
+enum inventory_kind { INVENTORY_RECORDS = 'r', INVENTORY_SAMPLES = 's', INVENTORY_MARKS = 'm' };
 
 struct inventory_file {
 	uint64_t id;    /* identifies it, whatever its name */
-	uint64_t count; /* records, readings */
-	uint64_t hash;  /* of records; 0 of samples */
+	uint64_t count; /* records, readings, slots */
+	uint64_t hash;  /* of records; 0 of samples and marks */
 	uint32_t rows;  /* the number of its rows in the store; 0: unknown */
 	char kind;
 };

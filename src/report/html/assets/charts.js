@@ -134,6 +134,16 @@ const zoom = (() => {
 		end();
 		return any ? d : '';
 	};
+	/* the phases that divide the job, in turns light and dark */
+	const phaseBands = () => ['phase', 'phase odd'].map((name, odd) => {
+		let d = '';
+		(page.data.phases?.bands || []).forEach(([start, length], i) => {
+			const a = Math.max(0, place(page.data.origin + start)), z = Math.min(1, place(page.data.origin + start + length));
+			if (i % 2 === odd && z > a)
+				d += 'M' + (a * WIDTH).toFixed(1) + ' 0H' + (z * WIDTH).toFixed(1) + 'v' + HEIGHT + 'H' + (a * WIDTH).toFixed(1) + 'z';
+		});
+		return d && page.svg('path', {class: name, d});
+	}).filter(Boolean);
 	const makeChart = (figure, lines, unit) => {
 		const plot = figure.querySelector('.plot'), ys = figure.querySelector('.ys');
 		const xs = figure.querySelector('.xs');
@@ -141,7 +151,7 @@ const zoom = (() => {
 		chart.draw = (size) => {
 			const r = rangeOf(lines, unit), ticks = drawTimes(xs, size.width);
 			const y = (v) => Math.round((r.high - v) / (r.high - r.low) * HEIGHT * 4) / 4;
-			const parts = [], labels = [];
+			const parts = phaseBands(), labels = [];
 			let d = '';
 			for (const t of ticks.list)
 				d += 'M' + (place(t) * WIDTH).toFixed(1) + ' 0v' + HEIGHT;
