@@ -42,7 +42,7 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 
 		if (has(js, no))
 			continue;
-		if (job_label(s, no, stmt_get_text(st, 1, NULL), &label) < 0)
+		if (job_label(s, no, stmt_get_str(st, 1), &label) < 0)
 			return -EIO;
 		GROW(js->v, js->count, js->cap);
 		js->v[js->count++] = (struct selected_job){
