@@ -37,7 +37,8 @@ int explore_view_load(struct explore_view *v, struct store *s, const struct expl
 	size_t n = 0;
 
 	*v = (struct explore_view){.o = o};
-	if (o->expected && explore_parse_segments(o->expected, &v->expected, &v->expected_count) < 0)
+	if (o->expected &&
+	    explore_parse_segments(o->expected, &v->expected, &v->expected_count) < 0)
 		return -EINVAL;
 	int r = experiment_load(&v->data, s, &o->query);
 	if (r < 0)
@@ -49,13 +50,13 @@ int explore_view_load(struct explore_view *v, struct store *s, const struct expl
 		if (!is_wanted(o, j))
 			continue;
 		v->known += j->has_value;
-		v->jobs[n++] = (struct explore_job){
-			.label = j->label,
-			.group = j->group,
-			.segment = j->segment,
-			.value = j->has_value ? (double)j->value : (double)NAN,
-			.has_exitcode = j->has_exitcode,
-			.exitcode = j->exitcode};
+		v->jobs[n++] =
+			(struct explore_job){.label = j->label,
+					     .group = j->group,
+					     .segment = j->segment,
+					     .value = j->has_value ? (double)j->value : (double)NAN,
+					     .has_exitcode = j->has_exitcode,
+					     .exitcode = j->exitcode};
 	}
 	explore_compute(&v->e, v->jobs, n, (const char *const *)v->expected, v->expected_count);
 	return 0;
@@ -115,8 +116,8 @@ static const char *name_or(const char *name)
 static int print_groups(const struct explore_view *v, FILE *f)
 {
 	const struct terminal_table_column columns[] = {
-		{v->o->query.by, COLUMN_CUT}, {"JOBS", COLUMN_RIGHT}, {"SUM", COLUMN_RIGHT},
-		{"SHARE", COLUMN_RIGHT},      {"MIN", COLUMN_RIGHT},  {"MAX", COLUMN_RIGHT},
+		{v->o->query.by, COLUMN_CUT}, {"JOBS", COLUMN_RIGHT},    {"SUM", COLUMN_RIGHT},
+		{"SHARE", COLUMN_RIGHT},      {"MIN", COLUMN_RIGHT},     {"MAX", COLUMN_RIGHT},
 		{"CV", COLUMN_RIGHT},         {"MISSING", COLUMN_RIGHT}, {"FAILED", COLUMN_RIGHT}};
 	struct stream_table g;
 
@@ -193,8 +194,7 @@ static void print_wrapped(FILE *f, const char *text)
 	size_t width = terminal_width(f);
 
 	text_add_printable(&clean, text, strlen(text));
-	text_add_wrapped(&out, clean.buf, 4,
-			 width < WIDTH_MIN ? WIDTH_DEFAULT : width);
+	text_add_wrapped(&out, clean.buf, 4, width < WIDTH_MIN ? WIDTH_DEFAULT : width);
 	fprintf(f, "%s\n", out.buf);
 }
 
@@ -358,8 +358,8 @@ int explore_print_json(struct explore_view *v, FILE *f)
 int explore_print_csv(const struct explore_view *v, FILE *f)
 {
 	static const struct terminal_table_column columns[] = {
-		{"group", 0}, {"segment", 0}, {"jobid", 0}, {"value", 0},
-		{"exitcode", 0}, {"iqr", 0}, {"z", 0}, {"madz", 0}};
+		{"group", 0},    {"segment", 0}, {"jobid", 0}, {"value", 0},
+		{"exitcode", 0}, {"iqr", 0},     {"z", 0},     {"madz", 0}};
 	struct stream_table g;
 
 	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);

@@ -1,5 +1,5 @@
-/* An experiment: its groups, the jobs that stand out in them, its segments, what is missing and what
- * failed; analysis/explore.h computes it. */
+/* An experiment: its groups, the jobs that stand out in them, its segments, what is missing and
+ * what failed; analysis/explore.h computes it. */
 #pragma once
 
 #include "analysis/explore.h"
@@ -26,8 +26,8 @@ struct explore_view {
 	size_t known; /* jobs that have the metric */
 };
 
-/* Reads and computes; release it in any case. -EINVAL: `expected` is not valid; other errors are the
- * store's. */
+/* Reads and computes; release it in any case. -EINVAL: `expected` is not valid; other errors are
+ * the store's. */
 int explore_view_load(struct explore_view *v, struct store *s, const struct explore_options *o);
 void explore_view_release(struct explore_view *v);
 #define _cleanup_explore_view_ _cleanup_(explore_view_release)

@@ -12,12 +12,11 @@ struct explore_command {
 	bool json, csv, ids;
 };
 
-static const struct explore_command defaults = {
-	.explore = {.query = {.key = "exp_name",
-			      .by = "exp_component",
-			      .over = "exp_time",
-			      .metric = "duration"},
-		    .limit = 10}};
+static const struct explore_command defaults = {.explore = {.query = {.key = "exp_name",
+								      .by = "exp_component",
+								      .over = "exp_time",
+								      .metric = "duration"},
+							    .limit = 10}};
 
 /* Reports why there is nothing to show. */
 static int report_none(struct store *s, const struct explore_view *v)
@@ -25,18 +24,20 @@ static int report_none(struct store *s, const struct explore_view *v)
 	const struct experiment_query *q = &v->o->query;
 
 	if (!v->data.count)
-		return fail_with(EXIT_FAILED,
-				 "no job in '%s' has the tag %s:%s; `plimsoll tags` lists all tags, and "
-				 "`plimsoll tag` sets them",
-				 s->where, q->key, q->value);
+		return fail_with(
+			EXIT_FAILED,
+			"no job in '%s' has the tag %s:%s; `plimsoll tags` lists all tags, and "
+			"`plimsoll tag` sets them",
+			s->where, q->key, q->value);
 	if (!v->e.job_count)
 		return fail_with(EXIT_FAILED,
 				 "none of the %zu jobs with the tag %s:%s matches the filters",
 				 v->data.count, q->key, q->value);
-	return fail_with(EXIT_FAILED,
-			 "no job with the tag %s:%s has the metric '%s'; `plimsoll show JOB` lists the "
-			 "metrics of a job",
-			 q->key, q->value, q->metric);
+	return fail_with(
+		EXIT_FAILED,
+		"no job with the tag %s:%s has the metric '%s'; `plimsoll show JOB` lists the "
+		"metrics of a job",
+		q->key, q->value, q->metric);
 }
 
 static int print(const struct explore_command *o, struct explore_view *v)
@@ -126,10 +127,12 @@ static const struct option_row rows[] = {
 	{OPT_LIST, 's', "segment", "VALUE", "only this segment; repeat for several",
 	 LIST(struct explore_command, explore.segments.word, explore.segments.count)},
 	{OPT_CHOICE, 0, "exit", "WORD", "only jobs that succeeded or failed",
-	 AT(struct explore_command, explore.exit), WORDS({"ok", EXIT_WELL}, {"failed", EXIT_BADLY})},
+	 AT(struct explore_command, explore.exit),
+	 WORDS({"ok", EXIT_WELL}, {"failed", EXIT_BADLY})},
 	{OPT_CALL, 0, "expect", "SEGMENTS",
 	 "segments that every group should have: FROM..TO/STEP or A,B,...; default: all that occur",
-	 .call = take_expected, .takes = "FROM..TO/STEP in whole numbers, or names separated by commas"},
+	 .call = take_expected,
+	 .takes = "FROM..TO/STEP in whole numbers, or names separated by commas"},
 	{OPT_FLAG, 0, "ids", NULL, "print only the ids of the jobs, one per line",
 	 AT(struct explore_command, ids)},
 	ROW_WHERE(struct explore_command),
@@ -141,8 +144,8 @@ static const struct option_row rows[] = {
 const struct command command_explore = {
 	.name = "explore",
 	.summary = "find what is slow, missing or failed in an experiment",
-	.operands = {"EXPERIMENT", 1, ANY_NUMBER, NULL,
-		     "`plimsoll tags` lists the tags of jobs", "EXPERIMENT [JOB...]"},
+	.operands = {"EXPERIMENT", 1, ANY_NUMBER, NULL, "`plimsoll tags` lists the tags of jobs",
+		     "EXPERIMENT [JOB...]"},
 	.description =
 		"An experiment is the set of all jobs with one tag: EXPERIMENT is a value of the tag "
 		"exp_name, or KEY:VALUE. A second tag divides it into groups (--by, the components of a "

@@ -83,14 +83,13 @@ static void print_segments(const struct explore_view *v)
 
 int epmt_explore(struct context *ctx, const struct epmt *e)
 {
-	const struct explore_options o = {
-		.query = {.key = "exp_name",
-			  .value = e->word_count ? e->words[0] : "",
-			  .by = "exp_component",
-			  .over = "exp_time",
-			  .metric = e->metric ? e->metric : "duration",
-			  .sums = true},
-		.limit = e->limit ? e->limit : LIMIT_DEFAULT};
+	const struct explore_options o = {.query = {.key = "exp_name",
+						    .value = e->word_count ? e->words[0] : "",
+						    .by = "exp_component",
+						    .over = "exp_time",
+						    .metric = e->metric ? e->metric : "duration",
+						    .sums = true},
+					  .limit = e->limit ? e->limit : LIMIT_DEFAULT};
 	_cleanup_store_ struct store *s = NULL;
 	_cleanup_explore_view_ struct explore_view v = {0};
 

@@ -163,7 +163,8 @@ static void nothing(void **state)
 
 static void expected_segments(void **state)
 {
-	static const char *const bad[] = {"", ",", "5..1", "a..b", "1..2/0", "1..2/x", "1..", "-1..3"};
+	static const char *const bad[] = {"",       ",",      "5..1", "a..b",
+					  "1..2/0", "1..2/x", "1..",  "-1..3"};
 	size_t n = 0;
 	char **v = NULL;
 
