@@ -88,21 +88,3 @@ double bootstrap_median_quantile(const struct resampled *a, double q)
 		i++;
 	return a->v[i - 1];
 }
-
-double sorted_median(const double *v, size_t n)
-{
-	return n % 2 ? v[n / 2] : v[n / 2 - 1] + (v[n / 2] - v[n / 2 - 1]) / 2;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-void sort_values(double *v, size_t n)
-{
-	if (n)
-		qsort(v, n, sizeof(*v), by_value);
-}

@@ -36,7 +36,3 @@ double bootstrap_at_most(const struct resampled *a, const struct resampled *b, d
 			 double relative, double absolute);
 /* Quantile q of the median itself. */
 double bootstrap_median_quantile(const struct resampled *a, double q);
-
-/* The median of sorted values, n > 0. */
-double sorted_median(const double *v, size_t n);
-void sort_values(double *v, size_t n);

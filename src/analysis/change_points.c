@@ -6,6 +6,7 @@
 
 #include "analysis/bootstrap.h"
 #include "analysis/random.h"
+#include "analysis/sorted.h"
 
 struct search {
 	const double *v;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analysis/compare_internal.h"
+#include "analysis/sorted.h"
 
 const char *verdict_name(enum verdict v)
 {

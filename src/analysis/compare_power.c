@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analysis/compare_internal.h"
+#include "analysis/sorted.h"
 
 /* Quantiles of the normal distribution as multiples of that of 5 %, to extrapolate from there: the
  * extreme quantiles of a bootstrap of few runs are outliers. */

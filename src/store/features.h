@@ -14,19 +14,19 @@ int features_of_jobs(struct feature_table *t, struct store *s, const int64_t *jo
 		     size_t *ret_gone);
 
 /* The distinct tags of operations, sorted by their JSON text. */
-struct operation_list {
+struct feature_operations {
 	struct operation {
 		struct value *tags; /* dict, sorted by keys */
 		char *text;         /* the same as JSON, in the form of Python's dumps() */
 	} * v;
 	size_t count, cap;
 };
-void operation_list_release(struct operation_list *l);
-#define _cleanup_operations_ _cleanup_(operation_list_release)
+void feature_operations_release(struct feature_operations *l);
+#define _cleanup_operations_ _cleanup_(feature_operations_release)
 /* {"op": "build", "op_instance": "4"} */
 void operation_text(const struct value *tags, struct strbuf *out);
 /* The number of an operation, which is added if there is none. Takes tags. */
-size_t operation_add(struct operation_list *l, struct value *tags);
+size_t feature_operation_add(struct feature_operations *l, struct value *tags);
 
 /*
  * One row per job and operation: sums over the processes that have the tags. An operation is a set
@@ -34,7 +34,7 @@ size_t operation_add(struct operation_list *l, struct value *tags);
  * names, of which the processes have at least these tags. The id of a row is the index of its job,
  * its group the number of the operation; rows are sorted by group, then by job.
  */
-int features_of_operations(struct feature_table *t, struct operation_list *ops, struct store *s,
+int features_of_operations(struct feature_table *t, struct feature_operations *ops, struct store *s,
 			   const int64_t *jobs, size_t count, const struct value *tags);
 
 /* One row per process, id: its key in the store; one per thread, id: that of its process, part: the

@@ -8,14 +8,14 @@
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 
-void operation_list_release(struct operation_list *l)
+void feature_operations_release(struct feature_operations *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		value_free(l->v[i].tags);
 		free(l->v[i].text);
 	}
 	free(l->v);
-	*l = (struct operation_list){0};
+	*l = (struct feature_operations){0};
 }
 
 void operation_text(const struct value *tags, struct strbuf *out)
@@ -31,7 +31,7 @@ void operation_text(const struct value *tags, struct strbuf *out)
 	strbuf_addch(out, '}');
 }
 
-size_t operation_add(struct operation_list *l, struct value *tags)
+size_t feature_operation_add(struct feature_operations *l, struct value *tags)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -61,7 +61,7 @@ bool tags_include(const struct value *tags, const struct value *wanted)
 
 struct loader {
 	struct feature_table *t;
-	struct operation_list *ops;
+	struct feature_operations *ops;
 	const struct value *wanted; /* list of dicts, NULL: all */
 	size_t job;                 /* its index */
 	size_t first;               /* its first row */
@@ -90,14 +90,14 @@ static void add_set(struct loader *l, int64_t string, const char *text)
 
 	if (!l->wanted && value_pairs(tags)) {
 		set.rows = xcalloc(1, sizeof(*set.rows));
-		set.rows[set.count++] = row_for(l, operation_add(l->ops, value_ref(tags)));
+		set.rows[set.count++] = row_for(l, feature_operation_add(l->ops, value_ref(tags)));
 	} else if (l->wanted) {
 		set.rows = xcalloc(l->wanted->list.count + 1, sizeof(*set.rows));
 		for (size_t i = 0; i < l->wanted->list.count; i++)
 			if (tags_include(tags, l->wanted->list.items[i]))
 				set.rows[set.count++] = row_for(
-					l,
-					operation_add(l->ops, value_ref(l->wanted->list.items[i])));
+					l, feature_operation_add(
+						   l->ops, value_ref(l->wanted->list.items[i])));
 	}
 	value_free(tags);
 	GROW(l->sets, l->set_count, l->set_cap);
@@ -204,7 +204,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Sorts operations by their text, and rows by operation. */
-static void sort_all(struct feature_table *t, struct operation_list *l)
+static void sort_all(struct feature_table *t, struct feature_operations *l)
 {
 	_cleanup_free_ struct placed_operation *order = xcalloc(l->count + 1, sizeof(*order));
 	_cleanup_free_ size_t *to = xcalloc(l->count + 1, sizeof(*to));
@@ -221,7 +221,7 @@ static void sort_all(struct feature_table *t, struct operation_list *l)
 	feature_table_sort(t);
 }
 
-int features_of_operations(struct feature_table *t, struct operation_list *ops, struct store *s,
+int features_of_operations(struct feature_table *t, struct feature_operations *ops, struct store *s,
 			   const int64_t *jobs, size_t count, const struct value *tags)
 {
 	struct loader l = {.t = t, .ops = ops, .wanted = tags};

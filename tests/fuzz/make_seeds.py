@@ -733,6 +733,23 @@ def marks():
     write("mark", "bad-empty", b"")
 
 
+# ---- accounting of a scheduler -----------------------------------------------------------------
+
+def sacct():
+    names = "JobID|JobIDRaw|JobName|User|Account|QOS|State|ExitCode|Submit|Start|End|Elapsed|Timelimit|ReqMem|NNodes|AllocTRES|MaxRSS|ConsumedEnergy"
+    day = "2026-03-01T%02d:00:00"
+    job = "7_1|9|a name|ann|proj|normal|CANCELLED by 1000|0:15|%s|%s|Unknown|1-02:03:04|UNLIMITED|4Gn|2|cpu=2,gres/gpu=1|||" % (day % 1, day % 2)
+    step = "7_1.batch|9.batch|batch||proj||COMPLETED|1:0||%s|%s|03:04.567||2000Mc|1|||1180K|1.5K" % (day % 2, day % 3)
+    write("sacct", "job", names + "\n" + job.rstrip("|") + "||\n" + step.replace("|||1180K", "||1180K") + "\n")
+    write("sacct", "parsable", "State|JobIDRaw|\r\nPENDING|5|\r\n\r\nState|JobID|\r\nFAILED|5_[2-9%4]|\r\n")
+    write("sacct", "wide", "JobIDRaw|JobName|State\n5|a|b|c|FAILED\n5.0|x|FAILED\n6.extern|extern|COMPLETED\n")
+    write("sacct", "bad-fields", "JobIDRaw|State\n5|FAILED|1\n")
+    write("sacct", "bad-id", "JobIDRaw|State\n5'; DROP TABLE job|FAILED\n")
+    write("sacct", "bad-number", "JobIDRaw|ReqMem\n5|9999E\n")
+    write("sacct", "bad-bytes", b"JobIDRaw|JobName|Account\n5|\xff\xfe\x1b[31m|\x00\n")
+    write("sacct", "bad-header", "       JobID    State\n------------ --------\n5 FAILED\n")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -749,5 +766,6 @@ if __name__ == "__main__":
     perfmon()
     watch()
     nodelists()
+    sacct()
     colmet()
     marks()

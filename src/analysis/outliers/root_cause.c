@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "analysis/sorted.h"
 
 void describe_values(const double *v, size_t n, struct description *ret)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "analysis/sorted.h"
 
 const struct method_row outlier_methods[METHOD_COUNT] = {
 	[METHOD_IQR] = {"iqr", "iqr", 0,
@@ -42,19 +43,6 @@ double round4(double v)
 	double scaled = v * 1e4;
 
 	return isfinite(scaled) ? nearest(scaled) / 1e4 : v;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-void sort_values(double *v, size_t n)
-{
-	if (n)
-		qsort(v, n, sizeof(*v), by_value);
 }
 
 double percentile(const double *sorted, size_t n, double q)

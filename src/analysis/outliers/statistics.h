@@ -32,8 +32,6 @@ enum outlier_method outlier_method_by_name(const char *name);
 
 /* To four decimals, halves to even as in NumPy. */
 double round4(double v);
-/* Sorts in place. */
-void sort_values(double *v, size_t n);
 /* Percentile q (0 to 100) of n > 0 sorted values, interpolated linearly. */
 double percentile(const double *sorted, size_t n, double q);
 double mean_of(const double *v, size_t n);

@@ -78,22 +78,28 @@ static void words_add(struct words *w, const char *word)
 /* Labels of all jobs that have the tags. */
 static int words_of_tags(struct words *w, struct store *s, const struct value *tags)
 {
-	struct job_filter f = {.limit = NO_LIMIT};
+	_cleanup_filter_ struct filter *where = filter_new(FILTER_JOBS);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct job_filter f = {.where = where, .limit = NO_LIMIT};
 	struct job_query jq;
-	_cleanup_value_ struct value *sets = value_new(VALUE_LIST);
 
-	value_append(sets, value_ref((struct value *)tags));
-	f.tag_sets = sets;
-	int r = job_query_begin(&jq, s, "j.jobid, j.jobname, j.no", &f);
+	for (size_t i = 0; i < value_pairs(tags); i++) {
+		_cleanup_free_ char *key = xasprintf("tag.%s", value_key(tags, i)->str.data);
+		const char *value = value_at(tags, i)->str.data;
+
+		if (filter_require(where, key, FILTER_IS, &value, 1, &why) < 0)
+			return fail_with(-EINVAL, "%s", why.buf);
+	}
+	int r = job_query_begin(&jq, s, "j.jobid, j.no", &f);
 	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
 		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
 
-		r = job_label(s, stmt_get_int(jq.st, 2), stmt_get_str(jq.st, 0), &label);
+		r = job_label(s, stmt_get_int(jq.st, 1), stmt_get_str(jq.st, 0), &label);
 		if (r >= 0)
 			words_add(w, label.buf);
 	}
 	job_query_end(&jq);
-	return r;
+	return r < 0 ? fail_with(r, "%s", store_error(s)) : 0;
 }
 
 static int store_model(struct store *s, const struct outlier_request *q, const char *name,
@@ -127,7 +133,7 @@ static int do_create(struct context *ctx, struct store *s, int argc, char **argv
 				   "model create: name the jobs to make it from, or select "
 				   "them with --tag or --where");
 	if (!words.count && !o->where && words_of_tags(&words, s, tags) < 0)
-		return fail_with(EXIT_FAILED, "%s", store_error(s));
+		return EXIT_FAILED;
 	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
 		return EXIT_FAILED;
 	q.level = o->ops || ops ? LEVEL_OPERATIONS : LEVEL_JOBS;

@@ -149,8 +149,6 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 	static const struct {
 		const char *name, *instead;
 	} rows[] = {
-		{"explore", "this version has no analysis; `epmt list tags=exp_name:...` finds the "
-			    "jobs"},
 		{"gui",
 		 "there is no graphical interface yet; `epmt list` and `epmt dump` show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
@@ -187,7 +185,8 @@ const struct epmt_command epmt_commands[] = {
 	{"drop", "", "remove every job from the store", epmt_drop, NULL},
 	{"dump", "[DIRECTORY|ARCHIVE|FILE|JOBID ...]", "print the metadata of jobs", run_dump,
 	 NULL},
-	{"explore", "EXPERIMENT", "(there is no analysis in this version)", say_instead, NULL},
+	{"explore", "EXPERIMENT", "show the components and time segments of an experiment",
+	 epmt_explore, NULL},
 	{"gui", "", "(there is no graphical interface in this version)", say_instead, NULL},
 	{"help", "[COMMAND]", "print this, with all settings", run_help, NULL},
 	{"integration", "", "(not here: make check)", say_instead, NULL},

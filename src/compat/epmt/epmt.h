@@ -10,8 +10,8 @@ struct epmt {
 	const char *command;
 	bool help, version, automatic, dry, error, slurm, replace, no_collate, no_archive;
 	bool remove, move_away, drop, force, vacuum, retire_jobs, post_process, skip_unproc;
-	uint64_t workers;
-	const char *key, *output, *error_dir;
+	uint64_t workers, limit;
+	const char *key, *output, *error_dir, *metric;
 	char **words;
 	int word_count;
 };
@@ -59,6 +59,7 @@ int epmt_submit(struct context *ctx, const struct epmt *e);
 int epmt_check(struct context *ctx, const struct epmt *e);
 int epmt_dump(struct context *ctx, const struct epmt *e);
 int epmt_list(struct context *ctx, const struct epmt *e);
+int epmt_explore(struct context *ctx, const struct epmt *e);
 int epmt_delete(struct context *ctx, const struct epmt *e);
 int epmt_retire(struct context *ctx, const struct epmt *e);
 int epmt_dbcare(struct context *ctx, const struct epmt *e);

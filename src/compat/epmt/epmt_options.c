@@ -52,6 +52,9 @@ static const struct option_of {
 	{'p', "post-process", NULL, "dbcare",
 	 "process what is unprocessed; nothing ever is, as submit processes every job",
 	 FLAG(post_process), false},
+	{'m', "metric", "METRIC", "explore", "metric to look at; duration unless it is named", 0,
+	 false},
+	{'l', "limit", "N", "explore", "so many components; 10 unless it is given", 0, false},
 	{'o', "output-file", "FILE", "concat", "name of the output", 0, false},
 	{'E', "error-dir", "DIR", "concat", "where bad files are put", 0, false},
 #undef FLAG
@@ -129,6 +132,13 @@ static int take_value(struct context *ctx, struct epmt *e, const struct option_o
 		return 0;
 	case 'E':
 		e->error_dir = value;
+		return 0;
+	case 'm':
+		e->metric = value;
+		return 0;
+	case 'l':
+		if (parse_u64(value, &e->limit) < 0 || !e->limit)
+			return bad(e, "--limit takes a number, not '%s'", value);
 		return 0;
 	case 'p':
 		e->workers = cpus > 0 ? (uint64_t)cpus : 1;

@@ -8,6 +8,7 @@
 #include "views/comparison/history_view.h"
 #include "views/comparison/run_comparison.h"
 #include "views/stream_table.h"
+#include "analysis/sorted.h"
 
 #define CHART_WIDTH 100 /* at most; also of the terminal */
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/sorted.h"
 
 const char *const comparison_metrics[] = {"duration", "cpu_time", "rssmax", "rchar", "wchar"};
 const size_t comparison_metric_count = ARRAY_SIZE(comparison_metrics);

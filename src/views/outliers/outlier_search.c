@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analysis/outliers/model.h"
+#include "analysis/sorted.h"
 
 const char *const level_words[] = {"job", "operation", "process", "thread"};
 const char *const level_plurals[] = {"jobs", "operations", "processes", "threads"};
@@ -12,7 +13,7 @@ const char *const level_plurals[] = {"jobs", "operations", "processes", "threads
 void outlier_result_release(struct outlier_result *r)
 {
 	feature_table_release(&r->t);
-	operation_list_release(&r->ops);
+	feature_operations_release(&r->ops);
 	free(r->flags);
 	free(r->typical);
 	free(r->excess);

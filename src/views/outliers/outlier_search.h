@@ -28,7 +28,7 @@ struct outlier_request {
 
 struct outlier_result {
 	struct feature_table t; /* the features that were compared */
-	struct operation_list ops;
+	struct feature_operations ops;
 	uint8_t *flags;  /* of row and column: bit m: by method m */
 	double *typical; /* of group and column: the median, or the center of the model */
 	double *excess;  /* of group and column, see flag_outliers() */

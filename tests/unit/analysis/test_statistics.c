@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "analysis/outliers/statistics.h"
+#include "analysis/sorted.h"
 
 #define N 11
 static const double scipy_values[N] = {3.5, 1.25, 9.75, -2, 4.5, 100, 3.5, 2.75, 8, 6.125, 0.5};
