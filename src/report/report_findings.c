@@ -47,35 +47,9 @@ static const struct figure_row {
 	const char *metric;
 	double factor;
 } figure_rows[] = {
-#define FIGURE(name) offsetof(struct finding_figures, name)
-	{FIGURE(cpu_system), RECORDS, "systemtime", 1e-6},
-	{FIGURE(cpu_system), SAMPLES, "process.systemtime", 1e-6},
-	{FIGURE(cpu_wait), RECORDS, "time_waiting", 1e-9},
-	{FIGURE(cpu_wait), SAMPLES, "process.time_waiting", 1e-9},
-	{FIGURE(cpu_wait), SAMPLES, "job_tasks.cpu_delay_total", 1e-9},
-	{FIGURE(cpu_wait), SAMPLES, "taskstats_default.cpu_delay_total", 1e-9}, /* compat/colmet */
-	{FIGURE(throttled), WORST, "jobs.cpu_throttled_time", 1e-6},
-	{FIGURE(throttled), WORST, "cgroup.cpu_throttled_time", 1e-6},
-	{FIGURE(cpu_pressure), WORST, "jobs.cpu_pressure_some", 1e-6},
-	{FIGURE(cpu_pressure), WORST, "cgroup.cpu_pressure_some", 1e-6},
-	{FIGURE(memory_pressure), WORST, "jobs.memory_pressure_some", 1e-6},
-	{FIGURE(memory_pressure), WORST, "cgroup.memory_pressure_some", 1e-6},
-	{FIGURE(io_pressure), WORST, "jobs.io_pressure_some", 1e-6},
-	{FIGURE(io_pressure), WORST, "cgroup.io_pressure_some", 1e-6},
-	{FIGURE(memory_used), WORST_VALUE, "jobs.memory_anon", 1},
-	{FIGURE(memory_used), WORST_VALUE, "cgroup.memory_anon", 1},
-	{FIGURE(swap_used), WORST_VALUE, "jobs.swap_current", 1},
-	{FIGURE(swap_used), WORST_OF_JOB, "process_memory.swap", 1},
-	{FIGURE(major_faults), RECORDS, "majflt", 1},
-	{FIGURE(major_faults), SAMPLES, "process.majflt", 1},
-	{FIGURE(oom_kills), WORST, "jobs.oom_kills", 1},
-	{FIGURE(oom_kills), WORST, "cgroup.oom_kills", 1},
-	{FIGURE(io_wait), RECORDS, "delayacct_blkio_time", 1e-6},
-	{FIGURE(io_wait), SAMPLES, "process.delayacct_blkio_time", 1e-6},
-	{FIGURE(io_wait), SAMPLES, "job_tasks.blkio_delay_total", 1e-9},
-	{FIGURE(io_wait), SAMPLES, "taskstats_default.blkio_delay_total", 1e-9}, /* compat/colmet */
-	{FIGURE(stored_read), RECORDS, "read_bytes", 1},
-	{FIGURE(stored_read), SAMPLES, "process.read_bytes", 1},
+#define FIGURE(name, origin, metric, factor) \
+	{offsetof(struct finding_figures, name), origin, metric, factor},
+#include "report/report_figures.def"
 #undef FIGURE
 };
 

@@ -130,11 +130,13 @@ static double sampled_cpu(const struct report_loading *l)
 {
 	double cpu = report_job_increase(l, "process.usertime") +
 		     report_job_increase(l, "process.systemtime");
-	double ns = first_known(
-		report_series_fold(l, "job_tasks.cpu_run_virtual_total", "job", SUM_OF_COUNTERS),
-		report_series_fold(l, "taskstats_default.cpu_run_virtual_total", "job",
-				   SUM_OF_COUNTERS));
+	double ns =
+		report_series_fold(l, "job_tasks.cpu_run_virtual_total", "job", SUM_OF_COUNTERS);
 
+#define IMPORTED_COUNTER(metric) \
+	ns = first_known(ns, report_series_fold(l, metric, "job", SUM_OF_COUNTERS));
+#include "core/metrics/imported_counters.def"
+#undef IMPORTED_COUNTER
 #define IMPORTED_CPU(time, percent) cpu = first_known(cpu, report_job_increase(l, time));
 #include "core/metrics/imported_cpu.def"
 #undef IMPORTED_CPU

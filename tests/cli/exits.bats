@@ -74,7 +74,6 @@ in_group() {
   bash -c 'echo $$ >"$1/cgroup.procs"; eval "$2"' - "$1" "$2" 3>&-
 }
 
-# bats test_tags=colmet
 @test "a job that a collector stored is reported in every form, though no process has a record" {
   [ "$(id -u)" = 0 ] || skip "needs root"
   ! in_container || skip "no exit records in a container"

@@ -39,7 +39,6 @@ end_status() {
   wait "$node" || status=$?
 }
 
-# bats test_tags=colmet
 @test "a spool that takes no more and a collector that refuses: the loss at the end is counted, said, and the status" {
   local made acked kept dropped refused damaged entries
   collector_here c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --log-limit 64K
@@ -71,7 +70,6 @@ end_status() {
   at_least 'what came' "$entries" "$kept"
 }
 
-# bats test_tags=colmet
 @test "a collector without room is said once, and nothing is lost" {
   local first
   : >n.out
@@ -88,7 +86,6 @@ end_status() {
   equal 'the account' $((acked + kept)) "$made"
 }
 
-# bats test_tags=colmet
 @test "a name that the key is not for: said at once with what to do, batches are kept, and come when it is mended" {
   local server made
   server=$(plimsoll keys new -o collector.key)
@@ -120,7 +117,6 @@ end_status() {
 }
 metric_is() { [ "$(rows_of out.smp | jq -s "[.[] | select(.source == \"sampler\") | .values.$1] | last")" = "$2" ]; }
 
-# bats test_tags=colmet
 @test "a key that the collector does not know, a wrong key of the collector, and no keys at all" {
   local server
   server=$(plimsoll keys new -o collector.key)
@@ -149,7 +145,6 @@ C
   end_node
 }
 
-# bats test_tags=colmet
 @test "a node whose key is allowed while it runs is let in without being started again" {
   local server
   server=$(plimsoll keys new -o collector.key)
@@ -165,7 +160,6 @@ C
   end_node
 }
 
-# bats test_tags=colmet
 @test "one sample that nobody takes is no success, and is kept" {
   run --separate-stderr plimsoll node --once --name n --control off --connect tcp://127.0.0.1:1 --spool kept -s system
   equal status "$status" 1

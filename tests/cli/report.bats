@@ -305,22 +305,14 @@ P
   grep -q 'Energy without n4, which had no measurement.' page.html
 }
 
-# bats test_tags=perfmon
 @test "a long curve has at most 400 points, and keeps its peak" {
   use_store
-  perfmon_job long
-  python3 - long/metrics <<'P'
-import json, os, sys
-n, d = 5000, sys.argv[1]
-os.unlink(d + "/nv_gpu_metrics.json")
-rss = [1000] * n
-rss[1234] = 999000
-json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000 + i for i in range(n)], "memory_info": {"rss": rss}}},
-          open(d + "/cpu_metrics.json", "w"))
-P
+  mkdir -p long/n1.0123abcd
+  awk 'BEGIN { for (k = 0; k < 4000; k++) print k, "process", "rss", "bytes", "gauge", "sum", "job", "job", k == 1234 ? 999000 : 1000 }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j long -s 1700000000 long/n1.0123abcd/run1.smp
   report long
   equal curve "$(get '.series[0] | [.metric, .maximum, ((.values | length) <= 400), ((.values | length) > 350)]')" '["process.rss",999000,true,true]'
-  equal times "$(get '[(.times | length) == (.series[0].values | length), .times[1]]')" '[true,13000000]'
+  equal times "$(get '[(.times | length) == (.series[0].values | length), .times[1]]')" '[true,10000000]'
   equal peak "$(get '.series[0] | [range(.values | length) as $i | select(.above[$i] > 0) | (.values[$i] + .above[$i], .values[$i] - .below[$i]) * .scale]')" '[999000,1000]'
   equal 'what is small beside it' "$(get '.series[0] | [.values[] * .scale] | [min, (map(select(. == 1000)) | length)] == [1000, (length - 1)]')" true
 }
@@ -352,7 +344,6 @@ P
 
 # ---- little or nothing ----------------------------------------------------------------------------------------
 
-# bats test_tags=perfmon
 @test "no data at all, one sample, and a job that has not ended" {
   use_store
   meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
@@ -362,14 +353,8 @@ P
   plimsoll report empty >text
   grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
 
-  perfmon_job one
-  python3 - one/metrics <<'P'
-import json, os, sys
-d = sys.argv[1]
-os.unlink(d + "/nv_gpu_metrics.json")
-json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000], "cpu_percent": [50.0], "cpu_time": [1.0],
-          "memory_info": {"rss": [float("nan")]}}}, open(d + "/cpu_metrics.json", "w"))
-P
+  mkdir -p one/n1.0123abcd
+  echo '0 process cpu_percent % mean sum job job 50' | "$PROGRAMS/make_samples" -t -h n1 -j one -s 1700000000 one/n1.0123abcd/run1.smp
   report one
   equal 'one sample' "$(get '[.series[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",0.5,0.5,0,[0.5],null,null]]'
   plimsoll report one >text

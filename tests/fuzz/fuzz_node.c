@@ -251,7 +251,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct source *s = source_find(read_ones[i].source);
 		struct strbuf why = STRBUF_INIT;
 
-		REQUIRE(s);
+		if (!s) { /* that of src/compat may be left out */
+			REQUIRE(!strcmp(read_ones[i].source, "procstats"));
+			sample_init(&sets[i], NULL, 0);
+			continue;
+		}
 		contexts[i] = (struct source_context){.root = root, .option = read_ones[i].option};
 		sample_init(&sets[i], s->metrics, s->metric_count);
 		int r = s->open(&contexts[i], &sets[i], &states[i], &why);

@@ -1,6 +1,6 @@
 /*
- * Groups of metrics that several lists of columns have in common: the store, papiex files and the
- * rows of images. Header only.
+ * Groups of metrics that several lists of columns have in common: the store, files of other tools
+ * and the rows of images. Header only.
  */
 #pragma once
 

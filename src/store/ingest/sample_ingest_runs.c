@@ -284,17 +284,19 @@ void sample_ingest_forget_runs(struct sample_ingest *c)
  * time, whenever sampling began. */
 static int sum_counters(struct sample_ingest *c, uint64_t *ret_us)
 {
-	_cleanup_stmt_ struct stmt *st = store_query(
-		c->in->store,
+	static const char sql[] =
 		"SELECT sum((CASE WHEN s.increase > s.maximum THEN s.increase ELSE s.maximum END) "
 		"* m.scale / m.divisor / (CASE m.unit WHEN 'ns' THEN 1000 ELSE 1 END)) "
 		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
 		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
 		"AND e.kind = 'job' AND m.name IN ('jobs.cpu_usage', "
-		"'job_tasks.cpu_run_virtual_total', 'taskstats_default.cpu_run_virtual_total') "
-		"GROUP BY m.name ORDER BY CASE m.name WHEN 'jobs.cpu_usage' THEN 1 "
-		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1",
-		db_int(c->in->job));
+		"'job_tasks.cpu_run_virtual_total'"
+#define IMPORTED_COUNTER(metric) ", '" metric "'"
+#include "core/metrics/imported_counters.def"
+#undef IMPORTED_COUNTER
+		") GROUP BY m.name ORDER BY CASE m.name WHEN 'jobs.cpu_usage' THEN 1 "
+		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1";
+	_cleanup_stmt_ struct stmt *st = store_query(c->in->store, sql, db_int(c->in->job));
 	int r = st ? stmt_step(st) : -EIO;
 	double us = r == 1 ? stmt_get_real(st, 0) : 0;
 	*ret_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;

@@ -29,8 +29,11 @@ static const char sums_sql[] =
 static const char cpu_sql[] =
 	"UPDATE job SET cpu_us = coalesce((SELECT CASE m.unit WHEN 'ns' THEN s.sum / 1000 ELSE s.sum END "
 	"FROM job_sum s JOIN sample_metric m ON m.job = s.job AND m.name = s.metric WHERE s.job = $1 "
-	"AND s.metric IN ('jobs.cpu_usage', 'job_tasks.cpu_run_virtual_total', "
-	"'taskstats_default.cpu_run_virtual_total') ORDER BY CASE s.metric WHEN 'jobs.cpu_usage' "
+	"AND s.metric IN ('jobs.cpu_usage', 'job_tasks.cpu_run_virtual_total'"
+#define IMPORTED_COUNTER(metric) ", '" metric "'"
+#include "core/metrics/imported_counters.def"
+#undef IMPORTED_COUNTER
+	") ORDER BY CASE s.metric WHEN 'jobs.cpu_usage' "
 	"THEN 1 WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1), cpu_us), "
 	"num_procs = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
 	"metric = 'job_tasks.processes'), num_procs), "
