@@ -93,6 +93,8 @@ L
   equal limit "$(jobs '' --offset 1 --order start -n 1)" 'beta-2 '
   equal words "$(jobs user = bob)" 'beta-2 '
   equal "processes of all jobs" "$(procs 'cpu_time > 500ms' --order -cpu_time)" '7 105 100 106 '
+  equal "by a text, of all jobs" "$(procs 'pid != 101, 102' --order exename)" '105 106 104 7 8 103 100 9 '
+  equal "by a text, descending" "$(procs 'pid != 101, 102' --order -exename -n 3)" '9 100 103 '
   equal "and the next" "$(procs 'cpu_time > 500ms' --order -cpu_time --offset 1 -n 2)" '105 100 '
   equal json "$(plimsoll query --json 'user = bob' | jq -c '.[] | [.jobid, .user, .hosts, .tags.exp]')" '["beta-2","bob",["n2","n3"],"b"]'
   equal csv "$(plimsoll query --csv 'user = bob' | cut -d, -f1-3)" $'jobid,jobname,user\nbeta-2,ocean_100%,bob'
@@ -166,8 +168,8 @@ L
   [[ $output == *"col 19: expected and, or, or the end before '12:00'; quote a value with blanks"* ]] || fail "$output"
   run -2 plimsoll query --order nothing
   [[ $output == *"--order: cannot sort jobs by 'nothing'; it takes start, end"* ]] || fail "$output"
-  run -2 plimsoll query --procs --order exename
-  [[ $output == *"cannot sort processes by 'exename'"* ]] || fail "$output"
+  run -2 plimsoll query --procs --order tags
+  [[ $output == *"cannot sort processes by 'tags'"* ]] || fail "$output"
   # a filter is checked before the store is opened
   run -1 plimsoll query 'user = alice'
   [[ $output == *"there is no store"* || $output == *store* ]] || fail "$output"

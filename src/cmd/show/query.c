@@ -132,7 +132,7 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (o->keys)
 		return filter_keys_print(o->form, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
-	if (o->order && !filter_order_known(scope_of(o), o->order)) {
+	if (o->order && !filter_order_known(scope_of(o), o->order, NULL)) {
 		log_error("--order: cannot sort %s by '%s'; it takes %s",
 			  o->procs ? "processes" : "jobs", o->order,
 			  o->procs ? proc_orders : job_orders);
