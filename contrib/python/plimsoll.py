@@ -6,7 +6,8 @@
 
 The functions read the views of the store (docs/store.md), which is opened read-only; load() reads files of `plimsoll
 export`. The store is the argument store, else PLIMSOLL_DB, else the setting db, else the user's store. A job is given by
-its id, an unambiguous prefix of one, "last", or a row of jobs().
+its id, an unambiguous prefix of one, "last", or a row of jobs(). With where="..." the functions take all jobs that match a
+filter of plimsoll-query(1) instead, and tell them apart by a column jobid; processes() and tree() take a filter of processes.
 
 Dtypes are the same wherever rows come from:
 
@@ -268,18 +269,47 @@ class Store:
                         "AND table_schema = current_schema() ORDER BY ordinal_position", (view,))
         return list(rows["text"]) if len(rows) else []
 
-    def view(self, view, job, columns=None, order="", where="", parameters=()):
-        """The rows of a job in a view."""
+    def known(self, view, columns=None):
+        """The columns of a view, or an error if it does not have the given ones."""
         known = self.columns(view)
         for name in columns or ():
             if name not in known:
                 raise Error(f"{view} have no column '{name}'{_similar(name, known)}")
+        return known
+
+    def of_jobs(self, view, where, columns=None, order=""):
+        """The rows of all jobs that match a filter in a view, with the ids of the jobs."""
+        known = self.known(view, columns)
+        names = ["job", "jobid"] + (columns or [n for n in known if n not in ("job", "jobid")])
+        numbers = self.select(where)
+        frame = self.rows(view, "job", numbers, names, order)
+        place = {number: i for i, number in enumerate(numbers)}
+        frame = frame.sort_values("job", key=lambda jobs: jobs.map(place), kind="stable", ignore_index=True)
+        return frame.drop(columns="job")
+
+    def view(self, view, job, columns=None, order="", where="", parameters=()):
+        """The rows of a job in a view."""
+        known = self.known(view, columns)
         names = columns or [n for n in known if n not in ("job", "jobid")]
         listed = ", ".join(f'"{n}"' for n in names)
         frame = self.sql(f"SELECT {listed} FROM {view} WHERE job = ?{where}{order}",
                          (self.find(job), *parameters), view)
         # an empty result has no names
         return frame if len(frame.columns) else _frame(names, [], view)
+
+    def select(self, where, procs=False):
+        """The numbers of the jobs that match a filter, or the ids of the processes, sorted by start."""
+        words = ["query", "--numbers", "--order", "start", *(["--procs"] if procs else []), "--", where]
+        return [int(n) for n in _run(*words, **self._environment).split()]
+
+    def rows(self, view, key, numbers, names, order=""):
+        """The rows of a view in which a column is one of many numbers."""
+        listed = ", ".join(f'"{n}"' for n in names)
+        # a statement takes a limited number of parameters, and a command line a limited number of bytes
+        chunks = [", ".join(map(str, numbers[i:i + 4000])) for i in range(0, len(numbers), 4000)]
+        parts = [self.sql(f"SELECT {listed} FROM {view} WHERE {key} IN ({c}){order}", (), view) for c in chunks]
+        parts = [part for part in parts if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else _frame(names, [], view)
 
     def find(self, job):
         """The number of a job in the store."""
@@ -335,11 +365,13 @@ def sql(query, parameters=(), store=None):
     return _store(store).sql(query, parameters)
 
 
-def jobs(store=None):
-    """All jobs, the latest first."""
+def jobs(store=None, where=None):
+    """All jobs, the latest first; where: those that match a filter."""
     s = _store(store)
     frame = s.sql("SELECT * FROM jobs ORDER BY ingested DESC, job DESC", (), "jobs")
-    return frame if len(frame.columns) else _frame(s.columns("jobs"), [], "jobs")
+    if not len(frame.columns):
+        return _frame(s.columns("jobs"), [], "jobs")
+    return frame if where is None else frame[frame["job"].isin(s.select(where))].reset_index(drop=True)
 
 
 def _row(job, s):
@@ -354,71 +386,91 @@ def job(job="last", store=None):
     return _row(job, _store(store))
 
 
-def tags(job="last", store=None):
+def _view(view, job, where, store, columns=None, order=""):
+    """The rows of a job, or of all jobs that match a filter."""
+    s = _store(store)
+    return s.view(view, job, columns, order) if where is None else s.of_jobs(view, where, columns, order)
+
+
+def tags(job="last", store=None, where=None):
     """Tags of a job."""
-    return _store(store).view("job_tags", job, order=" ORDER BY key")
+    return _view("job_tags", job, where, store, order=" ORDER BY key")
 
 
-def hosts(job="last", store=None):
+def hosts(job="last", store=None, where=None):
     """Hosts of a job, with the number of processes on each."""
-    return _store(store).view("job_hosts", job, order=" ORDER BY host")
+    return _view("job_hosts", job, where, store, order=" ORDER BY host")
 
 
-def sums(job="last", store=None):
+def sums(job="last", store=None, where=None):
     """Sum and maximum of every metric over the processes of a job, in the units of plimsoll-metrics(7)."""
-    return _store(store).view("job_sums", job, order=" ORDER BY metric")
+    return _view("job_sums", job, where, store, order=" ORDER BY metric")
 
 
-def warnings(job="last", store=None):
+def warnings(job="last", store=None, where=None):
     """Problems in the data of a job."""
-    return _store(store).view("job_warnings", job, order=" ORDER BY n")
+    return _view("job_warnings", job, where, store, order=" ORDER BY n")
 
 
-def profile(job="last", store=None):
+def profile(job="last", store=None, where=None):
     """Numbers of running processes and threads over time."""
-    return _store(store).view("job_profiles", job, order=" ORDER BY time")
+    return _view("job_profiles", job, where, store, order=" ORDER BY time")
 
 
-def processes(job="last", columns=None, store=None):
-    """All program images of a job, sorted by start time, with all metrics or only the given columns."""
-    return _store(store).view("processes", job, columns, " ORDER BY start, id")
+def processes(job="last", columns=None, store=None, where=None):
+    """All program images of a job, sorted by start time, with all metrics or only the given columns. where: those that
+    match a filter of processes; with job=None they are those of all jobs, and have a column jobid."""
+    s = _store(store)
+    if where is None and job is not None:
+        return s.view("processes", job, columns, " ORDER BY start, id")
+    known = s.known("processes", columns)
+    names = columns or [n for n in known if n not in ("job", "jobid")]
+    names = (["jobid"] if job is None else []) + [n for n in names if n != "jobid" or job is not None]
+    asked = where or ""
+    if job is not None:
+        asked = f"job = {s.find(job)}" + (f" and ({asked})" if asked.strip() else "")
+    ids = s.select(asked, procs=True)
+    frame = s.rows("processes", "id", ids, ["id"] + [n for n in names if n != "id"])
+    place = {number: i for i, number in enumerate(ids)}
+    frame = frame.sort_values("id", key=lambda column: column.map(place), kind="stable", ignore_index=True)
+    return frame[names]
 
 
-def tree(job="last", store=None):
+def tree(job="last", store=None, where=None):
     """The process tree: names indented with one dot per level, and what each process used, alone and with its
-    descendants."""
+    descendants. where: only processes that match a filter."""
     frame = processes(job, ["exename", "args", "pid", "duration", "cpu_time", "inclusive_cpu_time", "rssmax",
-                            "descendants", "start", "depth", "id", "tree_first"], store)
+                            "descendants", "start", "depth", "id", "tree_first"], store, where)
     frame = frame.sort_values("tree_first", ignore_index=True)
     names = ["· " * int(d) + str(e) for d, e in zip(frame["depth"].fillna(0), frame["exename"].fillna(""))]
     frame.insert(0, "tree", pd.array(names, dtype="string"))
     return frame.drop(columns=["exename", "tree_first"])
 
 
-def threads(job="last", columns=None, store=None):
+def threads(job="last", columns=None, store=None, where=None):
     """Threads of multithreaded processes; process is the id of the process."""
-    return _store(store).view("threads", job, columns, " ORDER BY process, n")
+    return _view("threads", job, where, store, columns, " ORDER BY process, n")
 
 
-def events(job="last", store=None):
+def events(job="last", store=None, where=None):
     """Counted events of processes (thread 0) and threads."""
-    return _store(store).view("events", job, order=" ORDER BY process, thread, event")
+    return _view("events", job, where, store, order=" ORDER BY process, thread, event")
 
 
-def phases(job="last", store=None):
+def phases(job="last", store=None, where=None):
     """Phases that programs and scripts of the job marked, in the order of time; duration_ns is the exact duration."""
-    return _store(store).view("phases", job, order=" ORDER BY start, id")
+    return _view("phases", job, where, store, order=" ORDER BY start, id")
 
 
-def series(job="last", store=None):
+def series(job="last", store=None, where=None):
     """All sampled series: one row per metric of each process, device or node, with unit, kind, number of values,
     minimum, mean and maximum, and the increase of a counter."""
-    return _store(store).view("series", job, order=" ORDER BY metric, host, entity_kind, entity")
+    return _view("series", job, where, store, order=" ORDER BY metric, host, entity_kind, entity")
 
 
-def absences(job="last", store=None):
+def absences(job="last", store=None, where=None):
     """Metrics that were absent on a host, and why."""
-    return _store(store).view("absences", job, order=" ORDER BY host, metric")
+    return _view("absences", job, where, store, order=" ORDER BY host, metric")
 
 
 def samples(job="last", metric=None, host=None, entity_kind=None, entity=None, rate=False, store=None):

@@ -36,7 +36,7 @@ check() {
 }
 
 @test "every value of the module is what the program prints; plots have them; what is wrong is one sentence" {
-  check values jobs processes threads series samples tables hostile plots load errors >values
+  check values jobs processes filters threads series samples tables hostile plots load errors >values
   grep -Eq '^processes: [0-9]{3}' values # at least a hundred values
 }
 

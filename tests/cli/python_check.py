@@ -101,6 +101,38 @@ def check_processes():
     return count
 
 
+def check_filters():
+    # the latest job failed, the other one is `true`
+    last, first = plimsoll.jobs().iloc[0], plimsoll.jobs().iloc[-1]
+    assert list(plimsoll.jobs(where="exitcode != 0")["job"]) == [last["job"]]
+    assert list(plimsoll.jobs(where="duration")["job"]) == list(plimsoll.jobs()["job"])
+    assert not len(plimsoll.jobs(where="user = 'no;body'")) and "jobid" in plimsoll.jobs(where="not user").columns
+    tags = plimsoll.tags(where="tag.exp = 'x$y' or jobname = true")
+    assert list(tags["jobid"]) == [last["jobid"]] and list(tags["value"]) == ["x$y"], tags
+    sums = plimsoll.sums(where="duration")
+    assert list(sums["jobid"].drop_duplicates()) == [first["jobid"], last["jobid"]]  # sorted by start
+    mine = sums[sums["jobid"] == last["jobid"]].drop(columns="jobid").reset_index(drop=True)
+    pd.testing.assert_frame_equal(mine, plimsoll.sums(last))
+    # processes: of one job, and of all
+    frame, dtypes = plimsoll.processes(where="depth = 1"), plimsoll.processes()
+    whole = dtypes[dtypes["depth"] == 1].reset_index(drop=True)
+    pd.testing.assert_frame_equal(frame, whole)
+    every = plimsoll.processes(None, ["pid", "start"], where="exename = true or parent(depth = 0)")
+    assert list(every.columns) == ["jobid", "pid", "start"] and every["start"].is_monotonic_increasing
+    assert set(every["jobid"]) == {first["jobid"], last["jobid"]}
+    assert len(plimsoll.processes(None)) == len(plimsoll.sql("SELECT id FROM processes"))
+    assert list(plimsoll.tree(where="depth = 0")["depth"]) == [0]
+    assert len(plimsoll.threads(where="not duration = 0")) == len(plimsoll.sql("SELECT n FROM threads"))
+    for wrong, message in (("foo = 1", "filter: col 1: unknown key 'foo'"), ("user = 'x", "filter: col 8: this quote")):
+        try:
+            plimsoll.jobs(where=wrong)
+        except plimsoll.Error as error:
+            assert str(error).startswith(message), error
+        else:
+            raise AssertionError(wrong)
+    return len(frame)
+
+
 def check_threads():
     frame = plimsoll.threads()
     keys = set(zip(frame["process"], frame["n"]))

@@ -154,7 +154,7 @@ static bool take_order(struct context *ctx, const char *value, struct strbuf *wh
 	struct list_options *o = ctx->options;
 
 	o->filter.order = value;
-	return filter_order_known(FILTER_JOBS, value);
+	return filter_order_known(FILTER_JOBS, value, NULL);
 }
 
 static const struct option_row rows[] = {

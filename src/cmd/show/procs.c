@@ -92,7 +92,7 @@ static bool take_order(struct context *ctx, const char *value, struct strbuf *wh
 	struct procs_options *o = ctx->options;
 
 	o->filter.order = value;
-	return filter_order_known(FILTER_PROCESSES, value);
+	return filter_order_known(FILTER_PROCESSES, value, NULL);
 }
 
 static const struct option_row rows[] = {

@@ -8,7 +8,7 @@
 #include "views/processes/process_list.h"
 
 struct query_options {
-	bool procs, ids, keys;
+	bool procs, ids, numbers, keys;
 	enum proc_form form;
 	const char *order;
 	uint64_t limit, offset;
@@ -46,6 +46,23 @@ static int print_jobs(const struct query_options *o, struct store *s, struct fil
 	if (r == 0 && none)
 		log_warn("no job in '%s' matches the filter", s->where);
 	return r < 0 ? fail_with(r, "%s", store_error(s)) : 0;
+}
+
+/* The numbers that jobs have in the store. */
+static int print_numbers(const struct query_options *o, struct store *s, struct filter *where)
+{
+	struct job_filter f = {
+		.where = where, .order = o->order, .limit = o->limit, .offset = o->offset};
+	struct job_query jq;
+	int r = job_query_begin(&jq, s, "j.jobid, j.no", &f);
+
+	while (r >= 0 && (r = job_query_next(&jq)) == 1)
+		printf("%lld\n", (long long)stmt_get_int(jq.st, 1));
+	job_query_end(&jq);
+	if (r < 0)
+		return fail_with(r, "%s", store_error(s));
+	r = output_error(stdout);
+	return r < 0 ? fail_with(r, "cannot write: %s", strerror(-r)) : 0;
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -96,8 +113,9 @@ static int print_processes(const struct query_options *o, struct store *s, struc
 	if (r >= 0)
 		r = proc_list_load_jobs(&l, s, jobs.v, jobs.count, &f);
 	if (r >= 0)
-		r = o->ids ? print_ids(&l) : proc_list_print_jobs(&l, s, o->form, stdout);
-	if (r >= 0 && !l.count && !o->ids && o->form == PROC_TABLE)
+		r = o->ids || o->numbers ? print_ids(&l)
+					 : proc_list_print_jobs(&l, s, o->form, stdout);
+	if (r >= 0 && !l.count && !o->ids && !o->numbers && o->form == PROC_TABLE)
 		log_warn("no process in '%s' matches the filter", s->where);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
@@ -114,7 +132,7 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (o->keys)
 		return filter_keys_print(o->form, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
-	if (o->order && !filter_order_known(scope_of(o), o->order)) {
+	if (o->order && !filter_order_known(scope_of(o), o->order, NULL)) {
 		log_error("--order: cannot sort %s by '%s'; it takes %s",
 			  o->procs ? "processes" : "jobs", o->order,
 			  o->procs ? proc_orders : job_orders);
@@ -124,7 +142,9 @@ static int run(struct context *ctx, int argc, char **argv)
 		return EXIT_USAGE;
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	int r = o->procs ? print_processes(o, s, where) : print_jobs(o, s, where);
+	int r = o->procs     ? print_processes(o, s, where)
+		: o->numbers ? print_numbers(o, s, where)
+			     : print_jobs(o, s, where);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -155,6 +175,10 @@ static const struct option_row rows[] = {
 	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct query_options, offset)},
 	{OPT_FLAG, 0, "ids", NULL, "print only the ids, one per line",
 	 AT(struct query_options, ids)},
+	{OPT_FLAG, 0, "numbers", NULL,
+	 "print only the numbers by which the views of plimsoll-sql(1) know them: the column job of "
+	 "jobs, id of processes",
+	 AT(struct query_options, numbers)},
 	{OPT_FLAG, 0, "keys", NULL, "list the keys that filters can use",
 	 AT(struct query_options, keys)},
 	ROWS_FORM(struct query_options),

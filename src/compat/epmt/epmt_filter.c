@@ -266,7 +266,7 @@ static int take_order(struct epmt_filter *f, const char *value, struct strbuf *w
 			key = columns[i].ours;
 	free(f->order);
 	f->order = xasprintf("%s%s", down ? "-" : "", key);
-	if (!filter_order_known(scope, f->order))
+	if (!filter_order_known(scope, f->order, NULL))
 		return strbuf_fail(why, -EINVAL, ": %s have no column '%s'",
 				   scope == FILTER_JOBS ? "jobs" : "processes", column);
 	return 0;

@@ -38,16 +38,18 @@ enum filter_op {
 };
 
 enum filter_type {
+	/* that rows can be sorted by */
 	FILTER_NUMBER,
 	FILTER_DURATION,
 	FILTER_SIZE,
 	FILTER_TIME,
 	FILTER_TEXT,
+	FILTER_STRING, /* of a process, in the table of strings */
+	/* others */
 	FILTER_PERIOD, /* an instant, or FROM..TO */
 	FILTER_EARLIEST,
 	FILTER_LATEST,  /* a limit of a time, with = */
 	FILTER_HOSTS,   /* of a job */
-	FILTER_STRING,  /* of a process, in the table of strings */
 	FILTER_TAG,     /* the value of one tag */
 	FILTER_TAG_SET, /* all tags */
 	FILTER_NOTE,    /* the value of one annotation or analysis */
@@ -156,8 +158,9 @@ void filter_add_processes(struct sql *q, struct filter *f, const struct store_en
 /* On rows of "job j": those that a filter of processes names by conditions on their job. Others
  * have no processes that match. */
 void filter_add_jobs_of(struct sql *q, struct filter *f, const struct store_engine *e);
-/* Can rows be sorted by this key? Behind a "-": in descending order. */
-bool filter_order_known(enum filter_scope scope, const char *order);
+/* Can rows be sorted by this key? Behind a "-": in descending order. *ret_text (may be NULL): its
+ * value is a text, not an integer. */
+bool filter_order_known(enum filter_scope scope, const char *order, bool *ret_text);
 /* Adds the value of such a key, for ORDER BY or as a column. */
 void filter_add_order(struct sql *q, struct filter *f, const struct store_engine *e,
 		      const char *key);

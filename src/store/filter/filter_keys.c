@@ -142,13 +142,16 @@ bool filter_key_find(enum filter_scope scope, const char *word, struct filter_ke
 	return true;
 }
 
-bool filter_order_known(enum filter_scope scope, const char *order)
+bool filter_order_known(enum filter_scope scope, const char *order, bool *ret_text)
 {
 	struct filter_key k;
 	const char *name;
 
-	return filter_key_find(scope, order + (*order == '-'), &k, &name) &&
-	       (k.type <= FILTER_TIME || (k.type == FILTER_TEXT && scope == FILTER_JOBS));
+	if (!filter_key_find(scope, order + (*order == '-'), &k, &name) || k.type > FILTER_STRING)
+		return false;
+	if (ret_text)
+		*ret_text = k.type > FILTER_TIME;
+	return !str_suffix(k.name, ".") || (name && *name);
 }
 
 /* The most similar key; NULL: none is. */

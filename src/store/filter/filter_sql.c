@@ -121,13 +121,24 @@ void filter_add_order(struct sql *q, struct filter *f, const struct store_engine
 {
 	struct filter_sql c = {.q = q, .f = f, .engine = e};
 	struct filter_node t = {.kind = FILTER_TEST};
+	struct strbuf text = STRBUF_INIT;
 	const char *name;
 
 	key += *key == '-';
 	if (!filter_key_find(f->scope, key, &t.key, &name))
 		return;
-	struct strbuf text = STRBUF_INIT;
-	strbuf_addstr(&text, name ? name : "");
+	if (t.key.type == FILTER_STRING) {
+		strbuf_addf(
+			&text,
+			"(SELECT s.bytes FROM string s WHERE s.id = (@p.id >> 32) * 4294967296 + "
+			"@p.%s)",
+			t.key.sql);
+		filter_put(&c, text.buf);
+		strbuf_release(&text);
+		return;
+	}
+	if (name)
+		strbuf_addstr(&text, name);
 	t.name = name ? (char *)filter_keep(&c, &text) : NULL;
 	put_operand(&c, &t);
 }

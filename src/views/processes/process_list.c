@@ -9,35 +9,49 @@
 
 const char proc_orders[] =
 	"start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, rssmax, pid, depth, "
-	"children, descendants or another number of `plimsoll query --keys`";
+	"children, descendants or another key of `plimsoll query --keys`";
 
 /* ---- selection ------------------------------------------------------------------------------ */
 
 struct key {
-	int64_t key;
+	int64_t key;          /* the value, or the place of its text */
 	uint32_t number, job; /* job: index */
 };
-
-static int ascending(const void *a, const void *b)
-{
-	const struct key *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	if (x->job != y->job)
-		return x->job < y->job ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
 
 struct selection {
 	struct key *keys;
 	size_t count, cap;
 	bool descending, sorted;
+	bool text;           /* sort by texts, */
+	struct strbuf texts; /* which are these */
 };
 
 static void selection_release(struct selection *l)
 {
 	free(l->keys);
+	strbuf_release(&l->texts);
+}
+
+/* Unknown texts, which have no place, come last in either direction. */
+static int compare_texts(const struct selection *l, int64_t x, int64_t y)
+{
+	if (x == INT64_MAX || y == INT64_MAX)
+		return x < y ? -1 : x > y;
+	int d = strcmp(l->texts.buf + x, l->texts.buf + y);
+	return l->descending ? -d : d;
+}
+
+static int ascending(const void *a, const void *b, void *list)
+{
+	const struct key *x = a, *y = b;
+	const struct selection *l = list;
+	int d = l->text ? compare_texts(l, x->key, y->key) : x->key < y->key ? -1 : x->key > y->key;
+
+	if (d)
+		return d;
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 /* The statement for the job $1. */
@@ -60,15 +74,31 @@ static struct stmt *prepare_selection(struct store *s, struct filter *where, con
 	return sql_prepare(&q, s);
 }
 
+/* What rows are sorted by. */
+static int64_t key_of(struct selection *l, struct stmt *st)
+{
+	if (!l->text) {
+		int64_t v = stmt_get_optional(st, 1);
+
+		/* unknown values come last in either direction */
+		return v == UNKNOWN ? INT64_MAX : l->descending ? -v : v;
+	}
+	if (stmt_is_null(st, 1))
+		return INT64_MAX;
+	const char *s = stmt_get_str(st, 1);
+	size_t at = l->texts.len;
+	strbuf_add(&l->texts, s, strlen(s) + 1);
+	return (int64_t)at;
+}
+
 static int select_keys(struct selection *l, struct stmt *st, int64_t job, uint32_t index)
 {
 	int r;
 
 	stmt_int(st, 1, job);
 	while ((r = stmt_step(st)) == 1) {
-		int64_t v = stmt_get_optional(st, 1);
-		/* unknown values come last in either direction */
-		int64_t key = v == UNKNOWN ? INT64_MAX : l->descending ? -v : v;
+		int64_t key = key_of(l, st);
+
 		GROW(l->keys, l->count, l->cap);
 		l->sorted = l->sorted && (!l->count || l->keys[l->count - 1].key <= key);
 		l->keys[l->count++] =
@@ -86,18 +116,19 @@ int proc_list_load_jobs(struct proc_list *l, struct store *s, const int64_t *job
 			const struct proc_filter *f)
 {
 	const char *order = f->order ? f->order : "start";
-	_cleanup_(selection_release) struct selection sel = {.descending = *order == '-',
-							     .sorted = true};
+	_cleanup_(selection_release) struct selection sel = {
+		.descending = *order == '-', .sorted = true, .texts = STRBUF_INIT};
 	_cleanup_filter_ struct filter *all = f->where ? NULL : filter_new(FILTER_PROCESSES);
 	_cleanup_stmt_ struct stmt *st = prepare_selection(s, all ? all : f->where, order);
 	int r = st ? 0 : -EIO;
 
+	(void)filter_order_known(FILTER_PROCESSES, order, &sel.text);
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = select_keys(&sel, st, jobs[i], (uint32_t)i);
 	if (r < 0)
 		return r;
-	if (!sel.sorted)
-		qsort(sel.keys, sel.count, sizeof(*sel.keys), ascending);
+	if (sel.count && (!sel.sorted || sel.text))
+		qsort_r(sel.keys, sel.count, sizeof(*sel.keys), ascending, &sel);
 	size_t begin = f->offset < sel.count ? (size_t)f->offset : sel.count;
 	l->count = f->limit < sel.count - begin ? (size_t)f->limit : sel.count - begin;
 	l->ids = xreallocarray(NULL, l->count + 1, sizeof(*l->ids));
