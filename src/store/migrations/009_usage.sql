@@ -66,7 +66,8 @@ SELECT j.no AS job, j.jobid, j.username AS "user", j.start_us AS start, coalesce
 FROM job j LEFT JOIN job_user_sum x ON x.job = j.no;
 
 -- The same columns as before. PostgreSQL leaves out outer joins whose columns a query does not use. SQLite does so only
--- without GROUP BY, but does not compute unused columns: texts that are seldom in a condition are subqueries.
+-- without GROUP BY; but it does not compute columns that a query does not use, so that texts are subqueries there. They
+-- depend on the job, so that a condition on the job comes first.
 --only SQLite
 DROP VIEW processes;
 CREATE VIEW processes AS
@@ -76,11 +77,11 @@ CREATE OR REPLACE VIEW processes AS
 --end
 SELECT p.id, p.id >> 32 AS job, j.jobid,
 --only SQLite
-  (SELECT {text h.bytes} FROM string h WHERE h.id = (p.id >> 32) * 4294967296 + p.host) AS hostname,
-  {text e.bytes} AS exename,
-  (SELECT {text f.bytes} FROM string f WHERE f.id = (p.id >> 32) * 4294967296 + p.path) AS path,
-  (SELECT {text a.bytes} FROM string a WHERE a.id = (p.id >> 32) * 4294967296 + p.args) AS args,
-  {text g.bytes} AS tags,
+  (SELECT {text h.bytes} FROM string h WHERE h.id = j.no * 4294967296 + p.host) AS hostname,
+  (SELECT {text e.bytes} FROM string e WHERE e.id = j.no * 4294967296 + p.exename) AS exename,
+  (SELECT {text f.bytes} FROM string f WHERE f.id = j.no * 4294967296 + p.path) AS path,
+  (SELECT {text a.bytes} FROM string a WHERE a.id = j.no * 4294967296 + p.args) AS args,
+  (SELECT {text g.bytes} FROM string g WHERE g.id = j.no * 4294967296 + p.tags) AS tags,
 --end
 --only PostgreSQL
   {text h.bytes} AS hostname, {text e.bytes} AS exename, {text f.bytes} AS path, {text a.bytes} AS args,
@@ -104,14 +105,14 @@ SELECT p.id, p.id >> 32 AS job, j.jobid,
 FROM process p
 --only SQLite
 JOIN job j ON j.no = p.id >> 32
-JOIN tree t ON t.id = p.id
+JOIN tree t ON t.id = p.id;
 --end
 --only PostgreSQL
 LEFT JOIN job j ON j.no = p.id >> 32
 LEFT JOIN tree t ON t.id = p.id
 LEFT JOIN string h ON h.id = (p.id >> 32) * 4294967296 + p.host
+LEFT JOIN string e ON e.id = (p.id >> 32) * 4294967296 + p.exename
 LEFT JOIN string f ON f.id = (p.id >> 32) * 4294967296 + p.path
 LEFT JOIN string a ON a.id = (p.id >> 32) * 4294967296 + p.args
---end
-LEFT JOIN string e ON e.id = (p.id >> 32) * 4294967296 + p.exename
 LEFT JOIN string g ON g.id = (p.id >> 32) * 4294967296 + p.tags;
+--end
