@@ -8,12 +8,13 @@ load store
 DATA=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
 K=kern-6656-20190614
 
-# jobs ID...: small jobs of 5 processes, alike except for --set N:METRIC=VALUE in $EXTRA of a job x*
+# some_jobs ID...: small jobs of 5 processes, alike except for the options in $EXTRA of those whose id begins with x
 some_jobs() {
-  local id
+  local id extra
   for id in "$@"; do
-    # shellcheck disable=SC2086
-    make_job "d$id" --id "$id" --procs 5 --set "2:rchar=$((1000 + ${id//[!0-9]/} % 7))" $([[ $id != x* ]] || echo $EXTRA)
+    extra=()
+    [[ $id != x* ]] || read -ra extra <<<"$EXTRA"
+    make_job "d$id" --id "$id" --procs 5 --set "2:rchar=$((1000 + ${id//[!0-9]/} % 7))" "${extra[@]}"
     plimsoll submit -q "d$id"
   done
 }
