@@ -81,8 +81,8 @@ num_procs,madz,0,10600,0"
 $K-192044-outlier,op:build,1,1,0"
 
   # detectors: the scores of PyOD, and two of them flag the outlier
-  plimsoll model create mv -m cof,hbos $good
-  equal mv "$(plimsoll outliers --csv --model mv $all | cut -d, -f2- | paste -sd' ')" "outlier,cof,hbos 0,0,0 0,0,0 2,1,1 0,0,0"
+  plimsoll model create mv -m cof,hbos,ocsvm $good
+  equal mv "$(plimsoll outliers --csv --model mv $all | cut -d, -f2- | paste -sd' ')" "outlier,cof,hbos,ocsvm 0,0,0,0 0,0,0,0 2,1,1,0 0,0,0,0"
   plimsoll model create mvops -m cof,hbos --op op:build --op op:configure $good
   equal mvops "$(plimsoll model show --csv mvops | sed 1d)" 'op:build,"cpu_time,duration,num_procs",cof,1.0355,,
 op:build,"cpu_time,duration,num_procs",hbos,9.9657,,

@@ -124,7 +124,7 @@ const struct command command_outliers = {
 		"Features are cpu_time, duration and num_procs, of processes cpu_time and duration, of "
 		"threads usertime, systemtime and rssmax, unless --features names others.\n\n"
 		"Detectors look at all features together. They compare with a model that was made with "
-		"them: abod, cof, hbos, knn and pca are those of PyOD, iforest is an isolation forest.\n\n"
+		"them: abod, cof, hbos, knn, ocsvm and pca are those of PyOD, iforest is an isolation forest.\n\n"
 		"--pca compares by principal components of the standardized features, of all features "
 		"unless --features names some. pca_weighted adds up the methods that flag a job, weighted "
 		"by the variance of the components; the features follow by their weight in the first two "
