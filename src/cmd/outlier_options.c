@@ -28,13 +28,22 @@ static bool take_methods(const struct outlier_options *o, struct outlier_request
 	q->methods_given = o->methods.count > 0;
 	for (size_t i = 0; i < o->methods.count; i++) {
 		enum outlier_method m = outlier_method_by_name(o->methods.word[i]);
+		enum detector k = detector_by_name(o->methods.word[i]);
 
-		if (m == METHOD_COUNT) {
-			usage_error(command, "unknown method '%s'; there are iqr, madz and z",
+		if (m == METHOD_COUNT && k == DETECTOR_COUNT) {
+			usage_error(command, "unknown method '%s'; there are " METHOD_NAMES,
 				    o->methods.word[i]);
 			return false;
 		}
-		q->rules.use[m] = true;
+		if (m < METHOD_COUNT)
+			q->rules.use[m] = true;
+		else
+			q->detectors |= 1u << k;
+	}
+	if (q->detectors && outlier_rules_count(&q->rules)) {
+		usage_error(command, "iqr, madz and z look at one feature at a time and cannot be "
+				     "combined with detectors");
+		return false;
 	}
 	return true;
 }

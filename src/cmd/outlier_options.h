@@ -6,6 +6,7 @@
 #include "views/outliers/outlier_search.h"
 
 #define OUTLIER_WORDS_MAX 64
+#define METHOD_NAMES "iqr, madz, z; with a model also abod, cof, hbos, iforest, knn, ocsvm, pca"
 
 struct outlier_words {
 	const char *word[OUTLIER_WORDS_MAX];
@@ -22,10 +23,10 @@ struct outlier_options {
 	    "compare by these metrics; `all` for every metric that all have",          \
 	    LIST(type, common.features.word, common.features.count), .separator = ',', \
 	    .takes = "names of metrics")
-#define ROW_METHODS(type)                                                            \
-	ROW(OPT_LIST, 'm', "methods", "NAME,...", "use these methods: iqr, madz, z", \
-	    LIST(type, common.methods.word, common.methods.count), .separator = ',', \
-	    .takes = "iqr, madz, z")
+#define ROW_METHODS(type)                                                             \
+	ROW(OPT_LIST, 'm', "methods", "NAME,...", "use these methods: " METHOD_NAMES, \
+	    LIST(type, common.methods.word, common.methods.count), .separator = ',',  \
+	    .takes = METHOD_NAMES)
 #define ROW_THRESHOLDS(type)                                                               \
 	ROW(OPT_LIST, 0, "thresholds", "NAME=NUMBER,...",                                  \
 	    "scores above which a value is an outlier, such as z=2.5,madz=3",              \

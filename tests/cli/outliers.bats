@@ -8,12 +8,13 @@ load store
 DATA=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
 K=kern-6656-20190614
 
-# jobs ID...: small jobs of 5 processes, alike except for --set N:METRIC=VALUE in $EXTRA of a job x*
+# some_jobs ID...: small jobs of 5 processes, alike except for the options in $EXTRA of those whose id begins with x
 some_jobs() {
-  local id
+  local id extra
   for id in "$@"; do
-    # shellcheck disable=SC2086
-    make_job "d$id" --id "$id" --procs 5 --set "2:rchar=$((1000 + ${id//[!0-9]/} % 7))" $([[ $id != x* ]] || echo $EXTRA)
+    extra=()
+    [[ $id != x* ]] || read -ra extra <<<"$EXTRA"
+    make_job "d$id" --id "$id" --procs 5 --set "2:rchar=$((1000 + ${id//[!0-9]/} % 7))" "${extra[@]}"
     plimsoll submit -q "d$id"
   done
 }
@@ -78,6 +79,32 @@ num_procs,madz,0,10600,0"
   equal build "$(plimsoll model show --csv build | sed -n 2p)" "op:build,cpu_time,madz,0.7246,381227732,391409"
   equal build_op "$(plimsoll outliers --ops --model build --csv $K-192044-outlier)" "jobid,tags,cpu_time,duration,num_procs
 $K-192044-outlier,op:build,1,1,0"
+
+  # detectors: the scores of PyOD, and two of them flag the outlier
+  plimsoll model create mv -m cof,hbos,ocsvm $good
+  equal mv "$(plimsoll outliers --csv --model mv $all | cut -d, -f2- | paste -sd' ')" "outlier,cof,hbos,ocsvm 0,0,0,0 0,0,0,0 2,1,1,0 0,0,0,0"
+  plimsoll model create mvops -m cof,hbos --op op:build --op op:configure $good
+  equal mvops "$(plimsoll model show --csv mvops | sed 1d)" 'op:build,"cpu_time,duration,num_procs",cof,1.0355,,
+op:build,"cpu_time,duration,num_procs",hbos,9.9657,,
+op:configure,"cpu_time,duration,num_procs",cof,1.3176,,
+op:configure,"cpu_time,duration,num_procs",hbos,9.9656,,'
+  equal mvops_flags "$(plimsoll outliers --csv --ops --model mvops $all | cut -d, -f3 | paste -sd' ')" "outlier 0 0 2 0 0 0 2 0"
+  run -1 plimsoll model create few -m knn,abod $good
+  [[ $output == *"none of the detectors can score these 3 jobs: abod and knn need 6 jobs"* ]] || fail "$output"
+
+  # principal components, by jobs and by operations, alone and with a model
+  plimsoll outliers --pca --json -m madz --thresholds madz=2.5 $all >pca.json
+  equal variances "$(jq -c .pca.variances pca.json)" "[0.6811,0.2458]"
+  equal weighted "$(jq -c '[.jobs[] | [.pca_weighted, .counts.pca_01, .counts.pca_02]]' pca.json)" "[[0,0,0],[0,0,0],[2.8,1,0],[0,0,0]]"
+  equal ranking "$(jq -c '[.pca.ranking[] | select(.weight > 0) | .weight]' pca.json)" \
+    "[0.2168,0.2117,0.211,0.2101,0.2101,0.21,0.2097,0.2097,0.2097,0.2088,0.2077,0.2077,0.1985,0.1906,0.1741,0.1716,0.1713,0.1707,0.1675,0.1534,0.0968]"
+  equal loadings "$(jq -c '.pca.ranking[0] | [.feature, .pca_01, (.pca_02 | fabs)]' pca.json)" '["rssmax",0.2392,0.1546]'
+  equal one_component "$(plimsoll outliers --pca=1 --csv -m madz --thresholds madz=2.5 $all | cut -d, -f2- | paste -sd' ')" "pca_weighted,pca_01 0.0,0 0.0,0 1.0,1 0.0,0"
+  equal pca_ops "$(plimsoll outliers --ops --pca --csv -m madz --thresholds madz=2.5 $all | cut -d, -f1,3 | grep -v ',0.0' | sort | uniq -c | sed 's/^ *//' | paste -sd' ')" "1 jobid,pca_weighted 5 $K-192044-outlier,3.8"
+  plimsoll model create every_feature -f all -m madz $good
+  equal pca_model "$(plimsoll outliers --pca --csv -m madz --model every_feature $K-190245 $K-192044-outlier | cut -d, -f2- | paste -sd' ')" "pca_weighted,pca_01,pca_02 0.0,0,0 2.8,1,0"
+  run -2 plimsoll outliers --pca -m cof --model mv $all
+  for bad in 0 -1 1.5 x; do run -2 plimsoll outliers --pca=$bad $all; done
 
   # root causes
   ref=${good// /,}
@@ -191,6 +218,12 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
   plimsoll model train -q m 4 x5
   equal trained "$(plimsoll model show --json m | jq -c '[.jobs, .tags, .version, (.computed | keys)]')" '[["3","4","x5"],{"exp":"a"},1,["iqr","modified_z_score","z_score"]]'
   equal fits "$(plimsoll outliers --csv --model m x5 -f rchar | sed 1d)" "x5,0"
+  # detectors have no answer without a model, and components none without its jobs
+  run -1 plimsoll outliers -m hbos 3 4 x5
+  [[ $output == *"detectors compare with a model; name one with --model"* ]] || fail "$output"
+  run -2 plimsoll outliers -m hbos,z 3 4 x5
+  run -1 plimsoll outliers --pca --model only_z -m z 3
+  [[ $output == *"job 1 of model 'only_z' is no longer stored, and principal components need all of them"* ]] || fail "$output"
   run -1 plimsoll outliers --model nobody x5
   [[ $output == *"no model is named 'nobody'; there are 'm', 'only_z'"* ]] || fail "$output"
   plimsoll model delete m

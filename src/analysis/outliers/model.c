@@ -138,9 +138,29 @@ bool model_uses(const struct value *features, const char *feature)
 	return false;
 }
 
+/* Adds the words of "name,name" that are not there yet. */
+static void add_words(struct value *list, const char *names)
+{
+	for (const char *end; *names; names = *end ? end + 1 : end) {
+		end = strchrnul(names, ',');
+		_cleanup_free_ char *name = xstrndup(names, (size_t)(end - names));
+
+		if (!model_uses(list, name))
+			value_append(list, value_str(name));
+	}
+}
+
 static void add_features(void *user, const struct value *computed)
 {
 	struct value *list = user;
+
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		const struct value *by_features = value_get(computed, detectors[k].stored);
+
+		for (size_t i = 0; i < value_pairs(by_features); i++)
+			if (value_key(by_features, i)->kind == VALUE_STR)
+				add_words(list, value_key(by_features, i)->str.data);
+	}
 
 	for (enum outlier_method m = 0; m < METHOD_COUNT; m++) {
 		const struct value *by_feature = value_get(computed, outlier_methods[m].stored);
@@ -188,4 +208,56 @@ bool model_has_method(const struct value *model, enum outlier_method m)
 
 	each_part(model, look_for_method, &s);
 	return s.found;
+}
+
+bool model_has_detector(const struct value *model, enum detector k)
+{
+	struct method_search s = {detectors[k].stored, false};
+
+	each_part(model, look_for_method, &s);
+	return s.found;
+}
+
+bool model_detector(const struct value *computed, enum detector k, const char *features, size_t d,
+		    struct detector_model *ret)
+{
+	const struct value *v = value_get(value_get(computed, detectors[k].stored), features);
+	const struct value *rows = is_list(v) && v->list.count == 2 ? v->list.items[1] : NULL;
+
+	if (!is_list(rows) || !value_number(v->list.items[0], &ret->max))
+		return false;
+	ret->n = rows->list.count;
+	ret->x = xcalloc(ret->n * d + 1, sizeof(*ret->x));
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct value *row = rows->list.items[i];
+		bool good = is_list(row) && row->list.count == d;
+
+		for (size_t c = 0; c < d && good; c++)
+			good = value_number(row->list.items[c], &ret->x[i * d + c]);
+		if (!good) {
+			free(ret->x);
+			ret->x = NULL;
+			return false;
+		}
+	}
+	return true;
+}
+
+void model_set_detector(struct value *computed, enum detector k, const char *features, size_t d,
+			const struct detector_model *m)
+{
+	struct value *pair = value_new(VALUE_LIST), *rows = value_new(VALUE_LIST);
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct value *row = value_new(VALUE_LIST);
+
+		for (size_t c = 0; c < d; c++)
+			value_append(row, value_real(m->x[i * d + c]));
+		value_append(rows, row);
+	}
+	value_append(pair, value_real(m->max));
+	value_append(pair, rows);
+	if (!value_get(computed, detectors[k].stored))
+		value_set(computed, detectors[k].stored, value_new(VALUE_DICT));
+	value_set(value_get(computed, detectors[k].stored), features, pair);
 }

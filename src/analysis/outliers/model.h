@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "analysis/outliers/multivariate.h"
 #include "analysis/outliers/outliers.h"
 #include "core/value.h"
 
@@ -22,6 +23,20 @@ struct value *model_features(const struct value *model);
 bool model_uses(const struct value *features, const char *feature);
 /* Does any part of the model have this method? */
 bool model_has_method(const struct value *model, enum outlier_method m);
+
+bool model_has_detector(const struct value *model, enum detector k);
+
+/* What a model keeps for a detector: the rows of its jobs, d features each. */
+struct detector_model {
+	double max; /* highest score */
+	double *x;
+	size_t n;
+};
+/* Of these features, names separated by commas; false: the model has none. The caller frees x. */
+bool model_detector(const struct value *computed, enum detector k, const char *features, size_t d,
+		    struct detector_model *ret);
+void model_set_detector(struct value *computed, enum detector k, const char *features, size_t d,
+			const struct detector_model *m);
 
 struct value *value_real(double v);
 /* A number of either kind; false: it is not a number. */

@@ -12,3 +12,4 @@ int detect_cof(const double *x, size_t n, size_t d, double *scores);
 int detect_hbos(const double *x, size_t n, size_t d, double *scores);
 int detect_iforest(const double *x, size_t n, size_t d, double *scores);
 int detect_knn(const double *x, size_t n, size_t d, double *scores);
+int detect_ocsvm(const double *x, size_t n, size_t d, double *scores);

@@ -132,7 +132,8 @@ static int detect(enum detector k, const double *x, size_t n, size_t d, double *
 	static int (*const by_kind[])(const double *x, size_t n, size_t d, double *scores) = {
 		[DETECTOR_ABOD] = detect_abod, [DETECTOR_COF] = detect_cof,
 		[DETECTOR_HBOS] = detect_hbos, [DETECTOR_IFOREST] = detect_iforest,
-		[DETECTOR_KNN] = detect_knn,   [DETECTOR_PCA] = detect_pca,
+		[DETECTOR_KNN] = detect_knn,   [DETECTOR_OCSVM] = detect_ocsvm,
+		[DETECTOR_PCA] = detect_pca,
 	};
 
 	if (n < detectors[k].min_rows || !d)

@@ -175,6 +175,8 @@ static void request_of_model(struct outlier_request *q, const struct model *m,
 	}
 	for (enum outlier_method k = 0; k < METHOD_COUNT && !q->methods_given; k++)
 		q->rules.use[k] = model_has_method(m->json, k);
+	for (enum detector k = 0; k < DETECTOR_COUNT && !q->methods_given; k++)
+		q->detectors |= model_has_detector(m->json, k) ? 1u << k : 0;
 	if (model_of_operations(m->json)) {
 		q->level = LEVEL_OPERATIONS;
 		q->op_tags = q->op_tags ? q->op_tags : value_get(m->json, "op_tags");
@@ -204,7 +206,7 @@ static int do_train(struct context *ctx, struct store *s, int argc, char **argv)
 	features = model_features(m.json);
 	_cleanup_free_ const char **names = xcalloc(features->list.count + 1, sizeof(*names));
 	request_of_model(&q, &m, features, names);
-	if (!outlier_rules_count(&q.rules))
+	if (!outlier_rules_count(&q.rules) && !q.detectors)
 		outlier_rules_init(&q.rules);
 	return store_model(s, &q, argv[0], NULL, &m);
 }

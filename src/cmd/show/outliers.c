@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/outliers/model.h"
 #include "cmd/actions.h"
 #include "cmd/outlier_options.h"
 #include "views/outliers/outlier_print.h"
@@ -10,7 +11,18 @@ struct outliers_options {
 	struct outlier_options common;
 	const char *where, *model;
 	int level, form;
+	double pca;
 };
+
+static bool take_pca(struct context *ctx, const char *value, struct strbuf *why PL_UNUSED)
+{
+	struct outliers_options *o = ctx->options;
+	char *end = NULL;
+
+	o->pca = value ? strtod(value, &end) : 0.85;
+	return !value || (*value && !*end && o->pca > 0 && o->pca <= 1000 &&
+			  (o->pca < 1 || o->pca == (double)(int)o->pca));
+}
 
 static int search(struct store *s, const struct outlier_request *q, enum outlier_form form)
 {
@@ -24,6 +36,19 @@ static int search(struct store *s, const struct outlier_request *q, enum outlier
 	return report_store_error(s, outlier_print(q, &res, s, form, stdout));
 }
 
+/* Those of a model that was made with detectors; 0: it was made with methods. */
+static unsigned only_detectors(const struct model *m)
+{
+	unsigned found = 0;
+
+	for (enum outlier_method k = 0; k < METHOD_COUNT; k++)
+		if (model_has_method(m->json, k))
+			return 0;
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		found |= model_has_detector(m->json, k) ? 1u << k : 0;
+	return found;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct outliers_options *o = ctx->options;
@@ -32,12 +57,16 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_store_ struct store *s = NULL;
 	_cleanup_model_ struct model model = {0};
 	_cleanup_request_jobs_ struct request_jobs jobs = {0};
-	struct outlier_request q = {.level = (enum outlier_level)o->level};
+	struct outlier_request q = {.level = (enum outlier_level)o->level, .pca = o->pca};
 
 	if (!outlier_options_take(&o->common, &q, &ops, "outliers"))
 		return EXIT_USAGE;
 	if (ops)
 		q.level = LEVEL_OPERATIONS;
+	if (q.pca > 0 && q.detectors)
+		return usage_error("outliers", "outliers: detectors cannot be combined with --pca");
+	/* components of three features would say little */
+	q.all_features |= q.pca > 0 && !q.features;
 	if (!argc && !o->where)
 		return usage_error(
 			"outliers",
@@ -48,6 +77,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (o->model && model_load(&model, s, o->model, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
 	q.model = o->model ? &model : NULL;
+	if (q.model && !q.methods_given && !(q.pca > 0))
+		q.detectors = only_detectors(q.model);
 	return search(s, &q, (enum outlier_form)o->form);
 }
 
@@ -58,6 +89,10 @@ static const struct option_row rows[] = {
 	ROW_THRESHOLDS(struct outliers_options),
 	{OPT_TEXT, 0, "model", "NAME", "compare with this reference model instead of each other",
 	 AT(struct outliers_options, model)},
+	{OPT_CALL, 0, "pca", "[N]",
+	 "compare by N principal components of the features, or by as many as explain this share of "
+	 "the variance (0.85)",
+	 .call = take_pca, .takes = "a number of components, or a share below 1"},
 	{OPT_FIXED, 0, "ops", NULL, "compare operations: processes of a job by their tags",
 	 AT(struct outliers_options, level), .number = LEVEL_OPERATIONS},
 	ROW_OP(struct outliers_options),
@@ -88,6 +123,12 @@ const struct command command_outliers = {
 		"are used unless --methods names some.\n\n"
 		"Features are cpu_time, duration and num_procs, of processes cpu_time and duration, of "
 		"threads usertime, systemtime and rssmax, unless --features names others.\n\n"
+		"Detectors look at all features together. They compare with a model that was made with "
+		"them: abod, cof, hbos, knn, ocsvm and pca are those of PyOD, iforest is an isolation forest.\n\n"
+		"--pca compares by principal components of the standardized features, of all features "
+		"unless --features names some. pca_weighted adds up the methods that flag a job, weighted "
+		"by the variance of the components; the features follow by their weight in the first two "
+		"components.\n\n"
 		"A table has one line per job or operation, and how many methods flag it by each "
 		"feature; the flagged values follow, with the typical one, which is the median. With "
 		"more than 8 features, the table has only those that flag something. Of processes and "
@@ -96,6 +137,7 @@ const struct command command_outliers = {
 	.examples = "  plimsoll outliers 685000 685003 685016 692500\n"
 		    "  plimsoll outliers --where 'tag.exp_name = linux_kernel' --features all\n"
 		    "  plimsoll outliers --ops --methods madz --thresholds madz=2.5 kernel_build\n"
+		    "  plimsoll outliers --pca 685000 685003 685016 692500\n"
 		    "  plimsoll outliers --procs --json 685000 | jq '.outliers[].exename'\n",
 	OPTIONS(struct outliers_options, rows),
 	.run = run,

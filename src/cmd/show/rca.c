@@ -112,6 +112,10 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (!outlier_options_take(&o->common, q, &ops, "rca"))
 		return EXIT_USAGE;
+	if (q->detectors)
+		return usage_error("rca",
+				   "rca: detectors do not say which feature is unusual; use iqr, "
+				   "madz or z");
 	int r = check(o, argc, ops);
 	if (r != EXIT_OK)
 		return r;

@@ -12,6 +12,8 @@ struct builder {
 	struct outlier_result *res;
 	struct value *computed, *op_tags;
 	size_t few, gaps; /* operations that too few jobs have, or that lack a feature */
+	unsigned failed;  /* detectors that cannot score */
+	struct strbuf *why;
 };
 
 /* The rows of a group: those from *first to before *end. */
@@ -25,8 +27,43 @@ static void group_rows(const struct feature_table *t, size_t group, size_t *firs
 		(*end)++;
 }
 
+/* What detectors keep of the rows; those that cannot score them are left out. */
+static int fit_detectors(struct builder *b, size_t first, size_t end, struct value *computed)
+{
+	size_t d = b->res->t.column_count, n = end - first, kept = 0;
+	const struct multivariate_functions *fn = multivariate(b->why);
+	_cleanup_free_ double *x = xcalloc(n * d + 1, sizeof(*x));
+	_cleanup_free_ double *scores = xcalloc(n + 1, sizeof(*scores));
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	if (!fn)
+		return -ENOSYS;
+	add_feature_names(&b->res->t, &names);
+	for (size_t i = 0; i < n; i++)
+		for (size_t c = 0; c < d; c++)
+			x[i * d + c] = b->res->t.columns[c].v[first + i];
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		struct detector_model m = {-INFINITY, x, n};
+
+		if (!(b->q->detectors & 1u << k))
+			continue;
+		int r = fn->detect(k, x, n, d, scores);
+		if (r < 0) {
+			b->failed |= 1u << k;
+			continue;
+		}
+		for (size_t i = 0; i < n; i++)
+			m.max = scores[i] > m.max ? scores[i] : m.max;
+		model_set_detector(computed, k, names.buf, d, &m);
+		kept++;
+	}
+	return kept ? 0 : -ENODATA;
+}
+
 static int fit_rows(struct builder *b, size_t first, size_t end, struct value *computed)
 {
+	if (b->q->detectors)
+		return fit_detectors(b, first, end, computed);
 	for (size_t c = 0; c < b->res->t.column_count; c++) {
 		const struct feature_column *column = &b->res->t.columns[c];
 		struct feature_model m;
@@ -68,12 +105,28 @@ static void add_notes(const struct builder *b, struct strbuf *notes)
 			    plural(b->gaps, "lacks", "lack"));
 }
 
+static void note_detectors(const struct builder *b, struct strbuf *notes)
+{
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		if (b->failed & 1u << k)
+			strbuf_addf(notes,
+				    "%s cannot score these jobs and is left out (it needs %zu or "
+				    "more, and finite scores)\n",
+				    detectors[k].name, detectors[k].min_rows);
+}
+
 static int fit(struct builder *b, struct strbuf *why)
 {
 	if (b->q->level == LEVEL_JOBS) {
 		int r = fit_rows(b, 0, b->res->t.row_count, b->computed);
 
-		return r < 0 ? strbuf_fail(why, r, "a value is not a number") : 0;
+		if (r < 0 && b->q->detectors && !why->len)
+			return strbuf_fail(
+				why, r,
+				"none of the detectors can score these %zu jobs: abod and "
+				"knn need 6 jobs, iforest 4, pca features that vary",
+				b->q->job_count);
+		return r < 0 && !why->len ? strbuf_fail(why, r, "a value is not a number") : r;
 	}
 	for (size_t i = 0; i < b->res->ops.count; i++)
 		fit_operation(b, i);
@@ -136,7 +189,7 @@ int model_build(const struct outlier_request *q, struct store *s, const char *na
 		struct strbuf *notes, struct strbuf *why)
 {
 	_cleanup_outliers_ struct outlier_result res = OUTLIER_RESULT_INIT;
-	struct builder b = {q, &res, value_new(VALUE_DICT), value_new(VALUE_LIST), 0, 0};
+	struct builder b = {q, &res, value_new(VALUE_DICT), value_new(VALUE_LIST), 0, 0, 0, why};
 	int r = 0;
 
 	if (q->job_count < MODEL_MIN_ROWS)
@@ -154,6 +207,7 @@ int model_build(const struct outlier_request *q, struct store *s, const char *na
 		r = fit(&b, why);
 	if (r == 0) {
 		add_notes(&b, notes);
+		note_detectors(&b, notes);
 		*ret = document(&b, name, tags, before);
 	}
 	value_free(b.computed);

@@ -28,6 +28,9 @@ static void add_method_names(struct strbuf *out, const struct value *model)
 	for (enum outlier_method m = 0; m < METHOD_COUNT; m++)
 		if (model_has_method(model, m))
 			strbuf_addf(out, "%s%s", out->len ? "," : "", outlier_methods[m].name);
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		if (model_has_detector(model, k))
+			strbuf_addf(out, "%s%s", out->len ? "," : "", detectors[k].name);
 }
 
 static void list_json(struct model_list *l, const struct model *m, const char *why)
@@ -144,6 +147,30 @@ static void number_cell(struct stream_table *g, double v)
 	stream_table_text(g, text.buf, text.len);
 }
 
+static void detector_rows(struct stream_table *g, const struct value *computed, const char *tags)
+{
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		const struct value *by_features = value_get(computed, detectors[k].stored);
+
+		for (size_t i = 0; i < value_pairs(by_features); i++) {
+			const struct value *v = value_at(by_features, i);
+			double max;
+
+			if (value_key(by_features, i)->kind != VALUE_STR || v->kind != VALUE_LIST ||
+			    !v->list.count || !value_number(v->list.items[0], &max))
+				continue;
+			if (tags)
+				stream_table_str(g, tags);
+			stream_table_str(g, value_key(by_features, i)->str.data);
+			stream_table_str(g, detectors[k].name);
+			number_cell(g, max);
+			stream_table_str(g, "");
+			stream_table_str(g, "");
+			stream_table_row(g, 0);
+		}
+	}
+}
+
 static void number_rows(struct stream_table *g, const struct value *computed,
 			const struct value *features, const char *tags)
 {
@@ -166,6 +193,7 @@ static void number_rows(struct stream_table *g, const struct value *computed,
 			stream_table_row(g, 0);
 		}
 	}
+	detector_rows(g, computed, tags);
 }
 
 static int print_numbers(const struct model *m, bool csv, FILE *f)

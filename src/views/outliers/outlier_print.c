@@ -28,10 +28,10 @@ void add_feature(struct strbuf *out, const char *feature, double v, bool human)
 
 	if (isnan(v))
 		strbuf_addch(out, '-');
-	else if (fabs(v) < 9e15)
+	else if (fabs(v) < 9e15 && (m || v == (double)round_i64(v)))
 		add_metric(out, m, round_i64(v), human);
 	else
-		text_add_real(out, v);
+		text_add_real(out, round4(v));
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -163,6 +163,12 @@ static int count_row(struct printer *p, size_t row, const struct row_names *n, v
 		stream_table_number(&k->table, p->q->level == LEVEL_THREADS ? n->part : n->pid);
 		stream_table_text(&k->table, n->exename.buf, n->exename.len);
 	}
+	if (p->res->weighted) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		strbuf_addf(&text, "%.1f", p->res->weighted[row]);
+		stream_table_text(&k->table, text.buf, text.len);
+	}
 	for (size_t i = 0; i < p->res->t.column_count; i++) {
 		size_t c = p->res->column_order[i];
 
@@ -178,13 +184,15 @@ static int print_counts(struct printer *p, bool csv, const bool *show)
 	const struct feature_table *t = &p->res->t;
 	const char *const *front = csv ? front_csv[p->q->level] : front_table[p->q->level];
 	_cleanup_free_ struct terminal_table_column *columns =
-		xcalloc(4 + t->column_count, sizeof(*columns));
+		xcalloc(5 + t->column_count, sizeof(*columns));
 	struct counts k = {.show = show};
 	size_t n = 0;
 
 	for (; n < 4 && front[n]; n++)
 		columns[n] = (struct terminal_table_column){
 			front[n], !by_job(p) && (n == 1 || n == 2) ? COLUMN_RIGHT : 0};
+	if (p->res->weighted)
+		columns[n++] = (struct terminal_table_column){"pca_weighted", COLUMN_RIGHT};
 	for (size_t i = 0; i < t->column_count; i++)
 		if (show[p->res->column_order[i]])
 			columns[n++] = (struct terminal_table_column){
@@ -197,13 +205,13 @@ static int print_counts(struct printer *p, bool csv, const bool *show)
 
 /* ---- the flagged values --------------------------------------------------------------------- */
 
-static void add_methods(struct strbuf *out, uint8_t flags)
+static void add_methods(const struct outlier_result *res, struct strbuf *out, uint8_t flags)
 {
 	size_t n = 0;
 
-	for (enum outlier_method m = 0; m < METHOD_COUNT; m++)
+	for (size_t m = 0; m < ARRAY_SIZE(res->bits); m++)
 		if (flags & 1u << m)
-			strbuf_addf(out, "%s%s", n++ ? "," : "", outlier_methods[m].name);
+			strbuf_addf(out, "%s%s", n++ ? "," : "", res->bits[m]);
 }
 
 static double typical(const struct printer *p, size_t row, size_t column)
@@ -235,7 +243,7 @@ static int value_rows(struct printer *p, size_t row, const struct row_names *n, 
 		add_feature(&text, column->name, typical(p, row, c), g->human);
 		stream_table_text(g, text.buf, text.len);
 		strbuf_reset(&text);
-		add_methods(&text, flags);
+		add_methods(p->res, &text, flags);
 		stream_table_text(g, text.buf, text.len);
 		stream_table_row(g, 0);
 	}
@@ -266,6 +274,96 @@ static int print_values(struct printer *p)
 	return r < 0 ? r : e;
 }
 
+/* ---- features by their weight in the components --------------------------------------------- */
+
+#define RANKED_COMPONENTS 2
+
+struct ranked_feature {
+	const char *name;
+	double weight, loadings[RANKED_COMPONENTS];
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct ranked_feature *x = a, *y = b;
+
+	/* equal weights may differ by rounding */
+	if (round4(x->weight) != round4(y->weight))
+		return x->weight > y->weight ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Weights: the loadings without signs, by the share of variance of the first two components. */
+static struct ranked_feature *rank_features(const struct outlier_result *res)
+{
+	const struct pca *pca = &res->pca;
+	size_t k = pca->components < RANKED_COMPONENTS ? pca->components : RANKED_COMPONENTS;
+	struct ranked_feature *v = xcalloc(pca->features + 1, sizeof(*v));
+	double all = 0;
+
+	for (size_t i = 0; i < k; i++)
+		all += pca->ratios[i];
+	for (size_t c = 0; c < pca->features; c++) {
+		v[c].name = res->inputs[c];
+		for (size_t i = 0; i < k; i++) {
+			v[c].loadings[i] = pca->loadings[i * pca->features + c];
+			if (all > 0)
+				v[c].weight += fabs(v[c].loadings[i]) * pca->ratios[i] / all;
+		}
+	}
+	qsort(v, pca->features, sizeof(*v), by_weight);
+	return v;
+}
+
+static int print_ranking(struct printer *p)
+{
+	static const struct terminal_table_column columns[] = {{"FEATURE", 0},
+							       {"WEIGHT", COLUMN_RIGHT},
+							       {"PCA_01", COLUMN_RIGHT},
+							       {"PCA_02", COLUMN_RIGHT}};
+	_cleanup_free_ struct ranked_feature *v = rank_features(p->res);
+	struct stream_table g;
+
+	fputc('\n', p->f);
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), false, p->f);
+	for (size_t i = 0; i < p->res->pca.features; i++) {
+		const double cells[] = {v[i].weight, v[i].loadings[0], v[i].loadings[1]};
+
+		stream_table_str(&g, v[i].name);
+		for (size_t k = 0; k < ARRAY_SIZE(cells); k++) {
+			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+			/* without a negative zero */
+			strbuf_addf(&text, "%.4f", round4(cells[k]) + 0.0);
+			stream_table_text(&g, text.buf, text.len);
+		}
+		stream_table_row(&g, 0);
+	}
+	return stream_table_end(&g);
+}
+
+static void json_components(const struct outlier_result *res, struct json_writer *j)
+{
+	_cleanup_free_ struct ranked_feature *v = rank_features(res);
+
+	json_begin_object(j, "pca");
+	json_begin_array(j, "variances");
+	for (size_t k = 0; k < res->t.column_count; k++)
+		json_f64(j, NULL, round4(res->pca.ratios[k]));
+	json_end_array(j);
+	json_begin_array(j, "ranking");
+	for (size_t i = 0; i < res->pca.features; i++) {
+		json_begin_object(j, NULL);
+		json_str(j, "feature", v[i].name);
+		json_f64(j, "weight", round4(v[i].weight) + 0.0);
+		json_f64(j, "pca_01", round4(v[i].loadings[0]) + 0.0);
+		json_f64(j, "pca_02", round4(v[i].loadings[1]) + 0.0);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
 static int print_table(struct printer *p)
 {
 	const struct feature_table *t = &p->res->t;
@@ -282,14 +380,22 @@ static int print_table(struct printer *p)
 	for (size_t c = 0; c < t->column_count && t->column_count <= FEATURES_SHOWN; c++)
 		show[c] = true;
 	int r = rows || by_job(p) ? print_counts(p, false, show) : 0;
-	if (r == 0 && rows)
+	if (r == 0 && p->res->weighted)
+		r = print_ranking(p);
+	else if (r == 0 && rows)
 		r = print_values(p);
 	if (r < 0)
 		return r;
-	fprintf(p->f, "%s%zu of %zu %s %s by %zu of %zu features\n", rows || by_job(p) ? "\n" : "",
-		rows, t->row_count,
+	/* the first column of detectors is their number */
+	size_t less = p->q->detectors ? 1 : 0;
+	const char *what = p->q->detectors    ? "detectors"
+			   : p->res->weighted ? "principal components"
+					      : "features";
+	fprintf(p->f, "%s%zu of %zu %s %s by %zu of %zu %s\n", rows || by_job(p) ? "\n" : "", rows,
+		t->row_count,
 		plural(t->row_count, level_words[p->q->level], level_plurals[p->q->level]),
-		plural(rows, "is an outlier", "are outliers"), flagged, t->column_count);
+		plural(rows, "is an outlier", "are outliers"), flagged ? flagged - less : 0,
+		t->column_count - less, what);
 	return output_error(p->f);
 }
 
@@ -300,7 +406,12 @@ static void json_rules(const struct printer *p, struct json_writer *j)
 	json_str(j, "level", level_plurals[p->q->level]);
 	json_str(j, "model", p->q->model ? p->q->model->name : NULL);
 	json_begin_object(j, "methods");
-	for (enum outlier_method m = 0; m < METHOD_COUNT; m++) {
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		if (p->q->detectors & 1u << k) {
+			json_begin_object(j, detectors[k].name);
+			json_end_object(j);
+		}
+	for (enum outlier_method m = 0; m < METHOD_COUNT && !p->q->detectors; m++) {
 		if (!p->res->rules.use[m])
 			continue;
 		json_begin_object(j, outlier_methods[m].name);
@@ -336,6 +447,8 @@ static int json_counts(struct printer *p, size_t row, const struct row_names *n,
 
 	json_begin_object(j, NULL);
 	json_names(p, j, row, n);
+	if (p->res->weighted)
+		json_f64(j, "pca_weighted", p->res->weighted[row]);
 	json_begin_object(j, "counts");
 	for (size_t i = 0; i < p->res->t.column_count; i++) {
 		size_t c = p->res->column_order[i];
@@ -363,9 +476,9 @@ static int json_values(struct printer *p, size_t row, const struct row_names *n,
 		json_f64(j, "value", p->res->t.columns[c].v[row]);
 		json_f64(j, "typical", typical(p, row, c));
 		json_begin_array(j, "methods");
-		for (enum outlier_method m = 0; m < METHOD_COUNT; m++)
+		for (size_t m = 0; m < ARRAY_SIZE(p->res->bits); m++)
 			if (flags & 1u << m)
-				json_str(j, NULL, outlier_methods[m].name);
+				json_str(j, NULL, p->res->bits[m]);
 		json_end_array(j);
 		json_end_object(j);
 	}
@@ -442,6 +555,8 @@ static int print_json(struct printer *p)
 	j.pretty = true;
 	json_begin_object(&j, NULL);
 	json_rules(p, &j);
+	if (p->res->weighted)
+		json_components(p->res, &j);
 	json_u64(&j, "compared", p->res->t.row_count);
 	json_begin_array(&j, level_plurals[p->q->level]);
 	int r = each_row(p, json_counts, &j);

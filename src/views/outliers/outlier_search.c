@@ -6,6 +6,7 @@
 
 #include "analysis/outliers/model.h"
 #include "analysis/sorted.h"
+#include "store/query.h"
 
 const char *const level_words[] = {"job", "operation", "process", "thread"};
 const char *const level_plurals[] = {"jobs", "operations", "processes", "threads"};
@@ -19,6 +20,11 @@ void outlier_result_release(struct outlier_result *r)
 	free(r->excess);
 	free(r->group_order);
 	free(r->column_order);
+	for (size_t i = 0; r->inputs && i < r->pca.features; i++)
+		free(r->inputs[i]);
+	free(r->inputs);
+	free(r->weighted);
+	pca_release(&r->pca);
 	strbuf_release(&r->notes);
 }
 
@@ -335,6 +341,10 @@ static int choose_methods(const struct outlier_request *q, struct outlier_result
 			  struct strbuf *why)
 {
 	res->rules = q->rules;
+	for (enum outlier_method m = 0; m < METHOD_COUNT; m++)
+		res->bits[m] = outlier_methods[m].name;
+	if (q->detectors || q->pca > 0)
+		return 0;
 	for (enum outlier_method m = 0; m < METHOD_COUNT && q->model; m++) {
 		if (!res->rules.use[m] || model_has_method(q->model->json, m))
 			continue;
@@ -357,12 +367,20 @@ static int check_request(const struct outlier_request *q, struct strbuf *why)
 
 	if (!q->job_count)
 		return strbuf_fail(why, -ENODATA, "no job is selected");
+	if (q->detectors && !q->model)
+		return strbuf_fail(why, -EINVAL,
+				   "detectors compare with a model; name one with "
+				   "--model, or use the methods iqr, madz and z");
 	if (!q->model && by_job && q->job_count < OUTLIERS_MIN_ROWS)
 		return strbuf_fail(why, -ENODATA,
 				   "outliers among jobs need at least %d jobs, and %s %zu; name "
 				   "more, or use a model",
 				   OUTLIERS_MIN_ROWS, plural(q->job_count, "there is", "there are"),
 				   q->job_count);
+	if (q->pca > 0 && !by_job)
+		return strbuf_fail(why, -EINVAL,
+				   "principal components are of jobs and operations, not of %s",
+				   level_plurals[q->level]);
 	if (q->model && !q->model->enabled)
 		return strbuf_fail(why, -EACCES,
 				   "model '%s' is disabled; enable it with `plimsoll model enable "
@@ -398,6 +416,89 @@ static int check_rows(const struct outlier_request *q, const struct outlier_resu
 	return 0;
 }
 
+/* Room for flags of all rows and columns. */
+static void make_room(const struct outlier_request *q, struct outlier_result *res)
+{
+	size_t cells = res->t.column_count;
+
+	res->groups = q->level == LEVEL_OPERATIONS ? res->ops.count : 1;
+	res->flags = xcalloc(res->t.row_count + 1, cells);
+	res->typical = xcalloc(res->groups + 1, cells * sizeof(*res->typical));
+	res->excess = xcalloc(res->groups + 1, cells * sizeof(*res->excess));
+	for (size_t i = 0; i < res->groups * cells; i++)
+		res->typical[i] = NAN;
+}
+
+static int compare(const struct outlier_request *q, struct outlier_result *res,
+		   const bool *is_model, size_t asked, struct strbuf *why)
+{
+	int r = choose_features(q, res, why);
+
+	if (r < 0)
+		return r;
+	if (q->detectors)
+		return search_detectors(q, res, why);
+	if (q->pca > 0)
+		return search_components(q, res, is_model, asked, why);
+	make_room(q, res);
+	r = flag_groups(q, res);
+	return r < 0 ? strbuf_fail(why, r, "cannot compare: a value is not a number") : 0;
+}
+
+static int search_rows(const struct outlier_request *q, const struct outlier_request *loaded,
+		       struct store *s, struct outlier_result *ret, const bool *is_model,
+		       struct strbuf *why)
+{
+	int r = load_features(loaded, s, ret, why);
+
+	if (r == 0)
+		r = check_rows(q, ret, why);
+	if (r == 0)
+		r = compare(loaded, ret, is_model, q->job_count, why);
+	if (r == 0)
+		rank(q, ret);
+	return r;
+}
+
+/* Principal components of the jobs together with those of the model, whose rows are left out of the
+ * result: jobs of the request come first. */
+static int search_with_model_jobs(const struct outlier_request *q, struct store *s,
+				  struct outlier_result *ret, struct strbuf *why)
+{
+	const struct value *jobs = value_get(q->model->json, "jobs");
+	size_t n = jobs && jobs->kind == VALUE_LIST ? jobs->list.count : 0, count = q->job_count;
+	_cleanup_free_ int64_t *all = xcalloc(count + n + 1, sizeof(*all));
+	_cleanup_free_ char **labels = xcalloc(count + n + 1, sizeof(*labels));
+	_cleanup_free_ bool *is_model = xcalloc(count + n + 1, sizeof(*is_model));
+	struct outlier_request both = *q;
+
+	memcpy(all, q->jobs, count * sizeof(*all));
+	memcpy(labels, q->labels, count * sizeof(*labels));
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+		const struct value *job = jobs->list.items[i];
+		size_t k = 0;
+		int64_t no;
+
+		if (job->kind != VALUE_STR || job_find_id(s, job->str.data, &no, &ignored) < 0)
+			return strbuf_fail(
+				why, -ENOENT,
+				"job %s of model '%s' is no longer stored, and principal "
+				"components need all of them; train the model again",
+				job->kind == VALUE_STR ? job->str.data : "?", q->model->name);
+		while (k < count && all[k] != no)
+			k++;
+		all[k] = no;
+		labels[k] = job->str.data;
+		is_model[k] = true;
+		count += k == count;
+	}
+	both.jobs = all;
+	both.labels = labels;
+	both.job_count = count;
+	return search_rows(q, &both, s, ret, is_model, why);
+}
+
 int outlier_search(const struct outlier_request *q, struct store *s, struct outlier_result *ret,
 		   struct strbuf *why)
 {
@@ -405,24 +506,9 @@ int outlier_search(const struct outlier_request *q, struct store *s, struct outl
 
 	if (r == 0)
 		r = choose_methods(q, ret, why);
-	if (r == 0)
-		r = load_features(q, s, ret, why);
-	if (r == 0)
-		r = check_rows(q, ret, why);
-	if (r == 0)
-		r = choose_features(q, ret, why);
 	if (r < 0)
 		return r;
-	size_t cells = ret->t.column_count;
-	ret->groups = q->level == LEVEL_OPERATIONS ? ret->ops.count : 1;
-	ret->flags = xcalloc(ret->t.row_count + 1, cells);
-	ret->typical = xcalloc(ret->groups + 1, cells * sizeof(*ret->typical));
-	ret->excess = xcalloc(ret->groups + 1, cells * sizeof(*ret->excess));
-	for (size_t i = 0; i < ret->groups * cells; i++)
-		ret->typical[i] = NAN;
-	r = flag_groups(q, ret);
-	if (r < 0)
-		return strbuf_fail(why, r, "cannot compare: a value is not a number");
-	rank(q, ret);
-	return 0;
+	if (q->pca > 0 && q->model)
+		return search_with_model_jobs(q, s, ret, why);
+	return search_rows(q, q, s, ret, NULL, why);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "analysis/outliers/multivariate.h"
 #include "analysis/outliers/outliers.h"
 #include "store/features.h"
 #include "store/models.h"
@@ -24,6 +25,8 @@ struct outlier_request {
 	const struct value *op_tags; /* operations, a list of dicts; NULL: all */
 	struct outlier_rules rules;
 	const struct model *model; /* NULL: none */
+	unsigned detectors;        /* bit k: use detector k instead of the rules */
+	double pca;                /* compare by principal components, see pca_count(); 0: no */
 };
 
 struct outlier_result {
@@ -36,7 +39,12 @@ struct outlier_result {
 	/* groups and columns with the most conspicuous first; all in order for other levels */
 	size_t *group_order, *column_order;
 	struct outlier_rules rules; /* as used */
-	struct strbuf notes;        /* lines: what was left out */
+	const char *bits[8];        /* names of the bits in flags */
+	/* with principal components, in place of the features that were loaded */
+	struct pca pca;
+	char **inputs;       /* names of these features */
+	double *weighted;    /* of a row: its flags, weighted by the variance of the components */
+	struct strbuf notes; /* lines: what was left out */
 };
 #define OUTLIER_RESULT_INIT           \
 	{                             \
@@ -58,6 +66,17 @@ int outlier_search(const struct outlier_request *q, struct store *s, struct outl
 		   struct strbuf *why);
 
 /* The parts of it that models need, too: loads the rows, and keeps the columns to compare. */
+/* By detectors or principal components, once the features are chosen; see outlier_multivariate.c.
+ */
+int search_detectors(const struct outlier_request *q, struct outlier_result *res,
+		     struct strbuf *why);
+/* is_model: of each job of the request, whether it is one of the model; NULL: no model. asked: only
+ * so many of the jobs are part of the result. */
+int search_components(const struct outlier_request *q, struct outlier_result *res,
+		      const bool *is_model, size_t asked, struct strbuf *why);
+/* The names of the columns, separated by commas. */
+void add_feature_names(const struct feature_table *t, struct strbuf *out);
+
 int load_features(const struct outlier_request *q, struct store *s, struct outlier_result *ret,
 		  struct strbuf *why);
 int choose_features(const struct outlier_request *q, struct outlier_result *ret,

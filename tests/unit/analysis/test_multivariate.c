@@ -50,6 +50,8 @@ static void scores_as_pyod(void **state)
 	same(highest(DETECTOR_HBOS, build, 3, 3), 9.9657);
 	same(highest(DETECTOR_COF, configure, 3, 3), 1.3176);
 	same(highest(DETECTOR_HBOS, configure, 3, 3), 9.9656);
+	same(highest(DETECTOR_OCSVM, build, 3, 3), 0);
+	same(highest(DETECTOR_OCSVM, configure, 3, 3), 0);
 }
 
 static void too_few_and_not_finite(void **state)
@@ -126,6 +128,61 @@ static void repeatable(void **state)
 	}
 }
 
+/* The dual problem of the support vector machine has one solution. Here it is found in another way:
+ * by moving weight between all pairs of rows, again and again. */
+static void one_class_is_optimal(void **state)
+{
+	enum { N = 30 };
+	double x[N * 2], k[N][N], alpha[N], scores[N], rho = 0, sum = 0;
+	size_t free_rows = 0;
+	uint64_t seed = 11;
+
+	(void)state;
+	for (size_t i = 0; i < (size_t)N * 2; i++)
+		x[i] = (double)(random_next(&seed) % 1000) / 250;
+	x[0] = 9;
+	for (size_t i = 0; i < N; i++)
+		for (size_t j = 0; j < N; j++)
+			k[i][j] = exp(-(pow(x[2 * i] - x[2 * j], 2) +
+					pow(x[2 * i + 1] - x[2 * j + 1], 2)) /
+				      2);
+	for (size_t i = 0; i < N; i++)
+		alpha[i] = 0.5;
+	for (size_t round = 0; round < 3000; round++)
+		for (size_t i = 0; i < N; i++)
+			for (size_t j = 0; j < i; j++) {
+				double gradient = 0, both = alpha[i] + alpha[j];
+
+				for (size_t t = 0; t < N; t++)
+					gradient += alpha[t] * (k[i][t] - k[j][t]);
+				double v = alpha[i] - gradient / (2 - 2 * k[i][j] + 1e-12);
+				v = fmin(fmin(1, both), fmax(fmax(0, both - 1), v));
+				alpha[i] = v;
+				alpha[j] = both - v;
+			}
+	for (size_t i = 0; i < N; i++)
+		sum += alpha[i];
+	assert_true(fabs(sum - 15) < 1e-9);
+	/* rows whose weight is between the bounds lie on the boundary */
+	for (size_t i = 0; i < N; i++)
+		if (alpha[i] > 1e-6 && alpha[i] < 1 - 1e-6) {
+			free_rows++;
+			for (size_t t = 0; t < N; t++)
+				rho += alpha[t] * k[i][t];
+		}
+	assert_true(free_rows > 0);
+	rho /= (double)free_rows;
+	assert_int_equal(fn->detect(DETECTOR_OCSVM, x, N, 2, scores), 0);
+	for (size_t i = 0; i < N; i++) {
+		double want = rho;
+
+		for (size_t t = 0; t < N; t++)
+			want -= alpha[t] * k[i][t];
+		if (!(fabs(scores[i] - want) < 2e-4))
+			fail_msg("row %zu: got %.6f, want %.6f", i, scores[i], want);
+	}
+}
+
 /* ---- principal components ------------------------------------------------------------------- */
 
 static void components(void **state)
@@ -166,8 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scores_as_pyod),      cmocka_unit_test(too_few_and_not_finite),
 		cmocka_unit_test(far_away_is_highest), cmocka_unit_test(order_does_not_matter),
-		cmocka_unit_test(repeatable),          cmocka_unit_test(components),
-		cmocka_unit_test(names_of_detectors),
+		cmocka_unit_test(repeatable),          cmocka_unit_test(one_class_is_optimal),
+		cmocka_unit_test(components),          cmocka_unit_test(names_of_detectors),
 	};
 
 	return cmocka_run_group_tests(tests, load, NULL);
