@@ -5,6 +5,8 @@
 bats_require_minimum_version 1.5.0
 load store
 
+DATA=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
+
 # runs NAME COUNT [COMMAND...]: jobs of this name
 runs() {
   local name=$1 count=$2 i
@@ -277,4 +279,20 @@ print(float(new), float(old), round(new / old - 1, 9))')
   grep -q -x 'duration: 9 runs; change points need 10 runs' <<<"$output"
   what plimsoll history nonsense
   equal "unknown" "$status" 1
+}
+
+# bats test_tags=epmt
+@test "jobs of other tools, whose rows are not in the order of time, have a fingerprint" {
+  use_store
+  local kernels=$DATA/epmt/outliers
+  [ -d "$kernels" ] || skip "the sample jobs are not there"
+  plimsoll submit -q "$kernels/kern-6656-20190614-190245.tgz" "$kernels/kern-6656-20190614-192044-outlier.tgz"
+  what plimsoll compare --json --ignore-tags seqno,outlier=1 kern-6656-20190614-192044-outlier
+  equal status "$status" 4
+  equal fingerprint "$(get 'd["fingerprint"]' <<<"$output")" \
+    "tempfile -p epmt_ -s _build [exp_component:kernel_tiny;exp_name:linux_kernel;launch_id:6656]"
+  equal "baseline" "$(get 'd["baseline_runs"]' <<<"$output")" "['kern-6656-20190614-190245']"
+  equal "durations" "$(get 'row("duration")["baseline_median"], row("duration")["median"]' <<<"$output")" "(527820255.0, 1173629067.0)"
+  what plimsoll compare kern-6656-20190614-192044-outlier
+  equal "other tags" "$status" 1
 }

@@ -12,7 +12,8 @@
 
 void comparison_add_percent(struct strbuf *out, double share)
 {
-	const double p = 100 * share;
+	/* not -0.00 */
+	const double p = fabs(share) < 0.00005 ? 0 : 100 * share;
 
 	if (!isfinite(p))
 		return;
