@@ -158,6 +158,44 @@ static void drop_small(struct search *s)
 	}
 }
 
+/* The sum of distances from the median. */
+static double cost_of(const double *v, size_t begin, size_t end)
+{
+	const double median = median_of(v, begin, end);
+	double sum = 0;
+
+	for (size_t i = begin; i < end; i++)
+		sum += fabs(v[i] - median);
+	return sum;
+}
+
+/* Ranks say whether there is a change, but not exactly where, and the first splits saw later levels
+ * as well. Each change moves to where the values lie closest to the medians on both sides; it looks
+ * at NEAR_RUNS of them at most. */
+#define NEAR_RUNS 200
+static void refine(struct search *s)
+{
+	const size_t least = s->o->least_runs;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const size_t at = s->found[i].first;
+		size_t begin = i ? s->found[i - 1].first : 0;
+		size_t end = i + 1 < s->count ? s->found[i + 1].first : s->n;
+		double best = INFINITY;
+
+		begin = at - begin > NEAR_RUNS ? at - NEAR_RUNS : begin;
+		end = end - at > NEAR_RUNS ? at + NEAR_RUNS : end;
+		for (size_t k = begin + least; k + least <= end; k++) {
+			const double cost = cost_of(s->v, begin, k) + cost_of(s->v, k, end);
+
+			if (cost < best) {
+				best = cost;
+				s->found[i].first = k;
+			}
+		}
+	}
+}
+
 size_t change_points_find(const double *v, size_t n, const struct change_options *o,
 			  struct change_point **ret)
 {
@@ -169,6 +207,8 @@ size_t change_points_find(const double *v, size_t n, const struct change_options
 	s.ranks = xcalloc(n, sizeof(*s.ranks));
 	s.shuffled = xcalloc(n, sizeof(*s.shuffled));
 	split(&s, 0, n);
+	drop_small(&s);
+	refine(&s);
 	drop_small(&s);
 	free(s.ranks);
 	free(s.shuffled);

@@ -210,9 +210,9 @@ static void judge(struct compare_tables *t, struct comparison *c, const struct c
 	}
 }
 
-/* Corrects one kind of p for all rows that have enough runs; returns how many these are. */
-static size_t correct(const struct comparison *rows, const double *p, size_t count, double alpha,
-		      double *level, double *adjusted)
+/* Corrects one kind of p for all rows that have enough runs. */
+static void correct(const struct comparison *rows, const double *p, size_t count, double alpha,
+		    double *level, double *adjusted)
 {
 	_cleanup_free_ struct ranked *order = xcalloc(count + 1, sizeof(*order));
 	size_t m = 0;
@@ -221,7 +221,6 @@ static size_t correct(const struct comparison *rows, const double *p, size_t cou
 		if (compare_has_enough(&rows[i]))
 			order[m++] = (struct ranked){i, p[i]};
 	holm(order, m, alpha, level, adjusted);
-	return m;
 }
 
 static enum verdict verdict_of(const struct comparison *rows, size_t count)
@@ -245,6 +244,7 @@ enum verdict compare_all(struct comparison *rows, size_t count, double alpha)
 {
 	struct compare_tables t = {0};
 	struct compare_sets *sets = xcalloc(count + 1, sizeof(*sets));
+	size_t family = 0; /* once all have enough runs */
 	_cleanup_free_ double *p = xcalloc(count + 1, sizeof(*p)),
 			      *level = xcalloc(count + 1, sizeof(*level)),
 			      *adjusted = xcalloc(count + 1, sizeof(*adjusted));
@@ -257,14 +257,15 @@ enum verdict compare_all(struct comparison *rows, size_t count, double alpha)
 		sets[i].a.v = a;
 		sets[i].b.v = b;
 		compare_row(&t, &rows[i], &sets[i]);
+		family += !rows[i].absent;
 		p[i] = compare_has_enough(&rows[i]) ? p_better(&t, &rows[i], &sets[i]) : 1;
 	}
-	(void)correct(rows, p, count, alpha, level, adjusted);
+	correct(rows, p, count, alpha, level, adjusted);
 	for (size_t i = 0; i < count; i++) {
 		rows[i].better = compare_has_enough(&rows[i]) && adjusted[i] <= alpha;
 		p[i] = rows[i].p;
 	}
-	size_t family = correct(rows, p, count, alpha, level, adjusted);
+	correct(rows, p, count, alpha, level, adjusted);
 	for (size_t i = 0; i < count; i++) {
 		if (compare_has_enough(&rows[i])) {
 			rows[i].p_adjusted = adjusted[i];

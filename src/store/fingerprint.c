@@ -90,20 +90,56 @@ static void add_shapes(struct strbuf *out, const char *args, size_t size, char s
 
 /* ---- parts of it ---------------------------------------------------------------------------- */
 
-/* The first program of a job, which began it. */
-#define FIRST_PROGRAM                                                                                \
-	"SELECT e.bytes, v.bytes, a.bytes FROM "                                                     \
-	"(SELECT exename, argv, args FROM process WHERE id > $1 AND id < $2 ORDER BY id LIMIT 1) p " \
-	"LEFT JOIN string e ON e.id = $1 + p.exename LEFT JOIN string v ON v.id = $1 + p.argv "      \
+/* Statements that are bound and stepped for each job. */
+struct reader {
+	struct stmt *format, *first, *earliest, *tags;
+};
+
+/* The first program of a job, which began it. Rows of our own records are in the order of time;
+ * those of other tools need not be, so all of them are read. */
+#define FIRST_PROGRAM(order)                                                                    \
+	"SELECT e.bytes, v.bytes, a.bytes FROM (SELECT exename, argv, args FROM process "       \
+	"WHERE id > $1 AND id < $2 ORDER BY " order " LIMIT 1) p "                              \
+	"LEFT JOIN string e ON e.id = $1 + p.exename LEFT JOIN string v ON v.id = $1 + p.argv " \
 	"LEFT JOIN string a ON a.id = $1 + p.args"
 
-/* Bound and stepped for each job. */
-static int load_command(struct stmt *st, int64_t job, char **ret)
+static void reader_open(struct reader *r, struct store *s)
+{
+	r->format =
+		stmt_prepare(s, "SELECT count(*) FROM job WHERE no = $1 AND format = 'plimsoll'");
+	r->first = stmt_prepare(s, FIRST_PROGRAM("id"));
+	r->earliest = stmt_prepare(s, FIRST_PROGRAM("start, id"));
+	r->tags = stmt_prepare(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key");
+}
+
+static void reader_release(struct reader *r)
+{
+	stmt_finish_ptr(&r->format);
+	stmt_finish_ptr(&r->first);
+	stmt_finish_ptr(&r->earliest);
+	stmt_finish_ptr(&r->tags);
+}
+
+/* Are its rows in the order of time? */
+static int is_ordered(struct reader *rd, int64_t job)
+{
+	if (!rd->format)
+		return -EIO;
+	stmt_bind(rd->format, db_int(job));
+	int r = stmt_step(rd->format);
+	const bool ours = r == 1 && stmt_get_int(rd->format, 0) > 0;
+	stmt_reset(rd->format);
+	return r < 0 ? r : ours;
+}
+
+static int load_command(struct reader *rd, int64_t job, char **ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const int ordered = is_ordered(rd, job);
+	struct stmt *st = ordered ? rd->first : rd->earliest;
 	size_t exe_size = 0, argv_size = 0, args_size = 0;
 
-	if (!st)
+	if (!st || ordered < 0)
 		return -EIO;
 	stmt_bind(st, db_int(store_key(job, 0)), db_int(store_key(job + 1, 0)));
 	int r = stmt_step(st);
@@ -140,8 +176,6 @@ static bool is_listed(const char *list, const char *name)
 	}
 	return false;
 }
-
-#define TAGS_OF "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key"
 
 static int load_tags(struct stmt *st, int64_t job, const char *ignore, char **ret)
 {
@@ -214,15 +248,15 @@ static int load_node(struct store *s, int64_t job, char **ret)
 
 int fingerprint_load(struct fingerprint *f, struct store *s, int64_t job, const char *ignore_tags)
 {
-	_cleanup_stmt_ struct stmt *first = stmt_prepare(s, FIRST_PROGRAM);
-	_cleanup_stmt_ struct stmt *tags = stmt_prepare(s, TAGS_OF);
+	_cleanup_(reader_release) struct reader rd = {0};
 
 	*f = (struct fingerprint){0};
-	int r = load_tags(tags, job, ignore_tags, &f->tags);
+	reader_open(&rd, s);
+	int r = load_tags(rd.tags, job, ignore_tags, &f->tags);
 	if (r >= 0)
 		r = load_node(s, job, &f->node);
 	if (r >= 0)
-		r = load_command(first, job, &f->command);
+		r = load_command(&rd, job, &f->command);
 	return r;
 }
 
@@ -252,14 +286,14 @@ void fingerprint_text(struct strbuf *out, const struct fingerprint *f)
 
 /* The cheap parts first: the metadata of a job are large. 1 if it has the fingerprint. */
 static int matches(struct store *s, int64_t job, const struct fingerprint *f, const char *ignore,
-		   struct stmt *first, struct stmt *tags)
+		   struct reader *rd)
 {
 	_cleanup_fingerprint_ struct fingerprint other = {0};
-	int r = load_command(first, job, &other.command);
+	int r = load_command(rd, job, &other.command);
 
 	if (r < 0 || !str_same(other.command, f->command))
 		return r == -ENOENT ? 0 : r;
-	r = load_tags(tags, job, ignore, &other.tags);
+	r = load_tags(rd->tags, job, ignore, &other.tags);
 	if (r < 0 || !str_same(other.tags, f->tags))
 		return r;
 	r = load_node(s, job, &other.node);
@@ -286,15 +320,15 @@ static int64_t jobs_before(struct store *s, int64_t before_us, int64_t **ret)
 int64_t fingerprint_find(struct store *s, const struct fingerprint *f, const char *ignore_tags,
 			 int64_t before_us, size_t limit, int64_t **ret)
 {
-	_cleanup_stmt_ struct stmt *first = stmt_prepare(s, FIRST_PROGRAM);
-	_cleanup_stmt_ struct stmt *tags = stmt_prepare(s, TAGS_OF);
+	_cleanup_(reader_release) struct reader rd = {0};
 	_cleanup_free_ int64_t *all = NULL;
 	int64_t *found = NULL;
 	size_t count = 0, cap = 0;
 	int64_t n = jobs_before(s, before_us, &all), r = n < 0 ? n : 0;
 
+	reader_open(&rd, s);
 	for (int64_t i = 0; i < n && count < limit && r >= 0; i++) {
-		r = matches(s, all[i], f, ignore_tags, first, tags);
+		r = matches(s, all[i], f, ignore_tags, &rd);
 		if (r == 1) {
 			GROW(found, count, cap);
 			found[count++] = all[i];

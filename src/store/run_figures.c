@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/value.h"
+#include "jobs/tags.h"
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 
@@ -226,20 +226,14 @@ static int load_job(struct run_figures *f, struct store *s, size_t run, int64_t 
 /* ---- parts of jobs -------------------------------------------------------------------------- */
 
 /* "key:value;key:value", sorted, of tags as they are stored. */
-static bool add_operation(struct strbuf *out, const char *json, size_t size)
+static bool add_operation(struct strbuf *out, const char *text)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_value_ struct value *tags = NULL;
+	_cleanup_value_ struct value *tags = tags_parse(text, NULL);
 
-	if (value_from_json(json, size, &tags, &why) < 0 || tags->kind != VALUE_DICT)
-		return false;
 	value_sort(tags);
-	for (size_t i = 0; i < value_pairs(tags); i++) {
-		const struct value *key = value_key(tags, i), *v = value_at(tags, i);
-
-		strbuf_addf(out, "%s%s:%s", i ? ";" : "", key->str.data,
-			    v->kind == VALUE_STR ? v->str.data : "");
-	}
+	for (size_t i = 0; i < value_pairs(tags); i++)
+		strbuf_addf(out, "%s%s:%s", i ? ";" : "", value_key(tags, i)->str.data,
+			    value_at(tags, i)->str.data);
 	return out->len;
 }
 
@@ -283,8 +277,7 @@ static int load_parts(struct run_figures *f, struct store *s, size_t run, int64_
 		size_t size = 0;
 		const char *text = stmt_get_text(st, 0, &size);
 
-		if (group == FIGURES_OPERATION ? !add_operation(&name, text ? text : "", size)
-					       : !size)
+		if (group == FIGURES_OPERATION ? !add_operation(&name, text ? text : "") : !size)
 			continue;
 		struct figure_rows *rows =
 			find_row(f, group, group == FIGURES_OPERATION ? name.buf : text);

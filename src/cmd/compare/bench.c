@@ -181,7 +181,7 @@ static const struct bench_options defaults = {.c = COMPARISON_DEFAULTS, .rounds 
 const struct command command_bench = {
 	.name = "bench",
 	.summary = "run commands repeatedly, record them and compare them",
-	.operands = {.usage = "[--] COMMAND [ARGUMENT...] [-- COMMAND [ARGUMENT...]]"},
+	.operands = {.usage = "[--] COMMAND [ARGUMENT...] [-- COMMAND...]"},
 	.description =
 		"Runs a command several times and records each run as a job of the store, with time, "
 		"CPU time, memory and I/O of all its processes. With two commands, each round runs "

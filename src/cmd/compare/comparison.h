@@ -53,7 +53,8 @@ bool option_confidence(struct context *ctx, const char *value, struct strbuf *wh
 		ROW(OPT_TEXT, 0, "baseline-where", "FILTER",                                       \
 		    "runs of the baseline that match this filter", AT(type, c.baseline_where)),    \
 		ROW_COMPARED_METRIC(type),                                                         \
-		ROW(OPT_LIST, 0, "by", "PART", "also compare parts of the jobs",                   \
+		ROW(OPT_LIST, 0, "by", "PART",                                                     \
+		    "also compare parts of the jobs: executable, operation or both",               \
 		    LIST(type, c.by, c.by_count), .separator = ',',                                \
 		    .takes = "executable or operation"),                                           \
 		ROW_MIN_EFFECT, ROW_CONFIDENCE, ROW_WITH_FAILED(type), ROW_IGNORE_TAGS(type),      \

@@ -12,7 +12,8 @@
 
 void comparison_add_percent(struct strbuf *out, double share)
 {
-	const double p = 100 * share;
+	/* not -0.00 */
+	const double p = fabs(share) < 0.00005 ? 0 : 100 * share;
 
 	if (!isfinite(p))
 		return;
@@ -198,6 +199,9 @@ static void print_where(const struct run_comparison *c, const struct run_figures
 		const double more = a.median - b.median;
 		size_t k = 3;
 
+		/* a few per cent of it explain nothing */
+		if (!(more > 0.05 * (c->rows[row].a_median - c->rows[row].b_median)))
+			continue;
 		while (k > 0 && more > top[k - 1].more)
 			k--;
 		if (k == 3)
