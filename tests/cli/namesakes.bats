@@ -263,11 +263,11 @@ to_schema_7() {
       peak_procs BIGINT NOT NULL, peak_threads BIGINT NOT NULL, bytes BIGINT NOT NULL, format TEXT NOT NULL, source TEXT,
       ingested_us BIGINT NOT NULL, processes BIGINT NOT NULL DEFAULT 0); CREATE INDEX job_start ON job (start_us);
       CREATE INDEX job_user ON job (username); INSERT INTO job SELECT * FROM kept; DROP TABLE kept; $view;
-      DELETE FROM schema_version WHERE number = 8;"
+      DELETE FROM schema_version WHERE number >= 8;"
   else
     "$(postgres_bin)/psql" -q -v ON_ERROR_STOP=1 "$STORE" -c "DROP VIEW jobs; ALTER TABLE job DROP CONSTRAINT job_jobid_nth_key;
       ALTER TABLE job ADD CONSTRAINT job_jobid_key UNIQUE (jobid); ALTER TABLE job DROP COLUMN cluster; ALTER TABLE job DROP COLUMN nth;
-      $view; DELETE FROM schema_version WHERE number = 8"
+      $view; DELETE FROM schema_version WHERE number >= 8"
   fi
 }
 

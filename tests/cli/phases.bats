@@ -87,10 +87,10 @@ SCRIPT
   plimsoll mark x
   plimsoll mark --end
   plimsoll mark -v x 2>&1 | grep -q 'belongs to no job'
-  ! plimsoll mark 2>/dev/null
-  ! plimsoll mark '' 2>/dev/null
-  ! plimsoll mark a b 2>/dev/null
-  ! plimsoll mark --end a 2>/dev/null
+  run ! plimsoll mark
+  run ! plimsoll mark ''
+  run ! plimsoll mark a b
+  run ! plimsoll mark --end a
   [ -z "$(find . -name '*.mark')" ]
   # SIGTERM to the command that marks ends the one that runs
   plimsoll mark x -- sleep 60 &
@@ -103,8 +103,8 @@ SCRIPT
 
 @test "SIGKILL loses no mark, and what was open ends with the program" {
   use_store
-  marked "$PROGRAMS/marker" begin outer pairs done 50 begin inner sleep 20 kill || true
-  equal states "$(plimsoll phases --json last | jq -c 'map([.name, .count, .open])')" '[["outer",1,1],["done",50,0],["inner",1,1]]'
+  marked "$PROGRAMS/marker" begin outer pairs complete 50 begin inner sleep 20 kill || true
+  equal states "$(plimsoll phases --json last | jq -c 'map([.name, .count, .open])')" '[["outer",1,1],["complete",50,0],["inner",1,1]]'
   equal end "$(ask "SELECT count(*) FROM phases f JOIN processes p ON p.id = f.process WHERE f.state = 'open' AND abs(f.\"end\" - p.\"end\") <= 1")" 2
   at_least inner "$(plimsoll phases --json last | jq '.[2].total')" 20000
 }
@@ -164,9 +164,9 @@ SCRIPT
   equal secret "$(jq -r '.[2].name' each)" '--token=***'
   equal sql "$(ask "SELECT count(*) FROM phases")" 5
   plimsoll report -o page.html last
-  ! grep -q '<script>alert' page.html
-  ! grep -rq abcdefgh12345678 page.html
-  [ "$PL_ENGINE" = postgres ] || ! grep -q abcdefgh12345678 store.db
+  run ! grep -q '<script>alert' page.html
+  run ! grep -q abcdefgh12345678 page.html
+  [ "$PL_ENGINE" = postgres ] || run ! grep -q abcdefgh12345678 store.db
 }
 
 @test "marks never harm: no room, no rights, limits, full files; what is lost is counted" {
@@ -392,7 +392,7 @@ CODE
   plimsoll phases last 2>&1 | grep -q 'has no phases'
   equal json "$(plimsoll phases --json last)" '[]'
   equal csv "$(plimsoll phases --csv last | wc -l)" 1
-  ! plimsoll phases nothing 2>/dev/null
+  run ! plimsoll phases nothing
   plimsoll report last >/dev/null
   equal report "$(plimsoll report -f json last | jq 'has("phases")')" false
 }
