@@ -71,6 +71,10 @@ SCRIPT
   plimsoll report -o page.html last
   grep -q 'id="phases-table"' page.html
   grep -q 'class="phase odd"' page.html
+  # what the processes of each phase did, as docs/phases.md has it
+  ask "SELECT f.name, count(*), sum(p.cpu_time) FROM phases f JOIN processes p ON p.job = f.job AND p.start >= f.start
+    AND p.start < f.\"end\" WHERE f.origin = 'script' AND f.job = (SELECT max(job) FROM jobs) GROUP BY f.name" >each
+  at_least processes "$(sed -n 's/^prepare,\([0-9]*\),.*/\1/p' each)" 1
 }
 
 @test "a command in a phase has its signals and status; without a job nothing is marked and everything works" {
@@ -197,6 +201,44 @@ SCRIPT
   [ -z "$(ls other)" ]
   PLIMSOLL_OUTPUT=$WORK/other PLIMSOLL_CONTEXT="1 slurm:1@c" SLURM_JOB_ID=1 "$PROGRAMS/marker" pairs x 10
   equal files "$(find other -name '*.mark' | wc -l)" 1
+}
+
+@test "a job inside another: mark.h, its Python module and the library agree on which job it is" {
+  export PLIMSOLL_OUTPUT=$WORK/dir PYTHONPATH=$PL_SOURCE/contrib/python PYTHONDONTWRITEBYTECODE=1
+  local count=0 line expected
+  while read -r expected line; do
+    rm -rf dir
+    mkdir dir
+    # shellcheck disable=SC2086
+    env PLIMSOLL_CONTEXT="1 ${line%% *}" ${line#* } LD_PRELOAD="$PL_BUILD/lib/libplimsoll.so" "$PROGRAMS/marker" point x
+    equal "library, $line" "$(find dir -name '*.rec' | wc -l)" "$expected"
+    equal "header, $line" "$(find dir -name '*.mark' | wc -l)" "$expected"
+    rm -rf dir/*
+    # shellcheck disable=SC2086
+    env PLIMSOLL_CONTEXT="1 ${line%% *}" ${line#* } /usr/bin/python3 -c 'import plimsoll_mark; plimsoll_mark.mark("x")'
+    equal "python, $line" "$(find dir -name '*.mark' | wc -l)" "$expected"
+    count=$((count + 1))
+  done <<'CASES'
+1 - A=1
+0 - ENVIRONMENT=BATCH SLURM_JOB_ID=5
+1 - SLURM_JOB_ID=5
+0 - PBS_ENVIRONMENT=PBS_BATCH PBS_JOBID=5.server
+0 - LSB_JOBID=5
+1 - LSB_JOBID=5 LSB_INTERACTIVE=Y
+1 slurm:100@here SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=here
+0 slurm:100@here SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=there
+0 slurm:100@here SLURM_JOB_ID=101
+1 slurm:100@here A=1
+0 slurm:100@here SLURM_JOBID=7
+1 slurm:100@here SLURM_JOB_ID=101 SLURM_HET_JOB_ID=100 SLURM_JOB_ID_HET_GROUP_0=100 SLURM_JOB_ID_HET_GROUP_1=101
+0 slurm:100@here SLURM_JOB_ID=102 SLURM_HET_JOB_ID=100 SLURM_JOB_ID_HET_GROUP_0=100 SLURM_JOB_ID_HET_GROUP_1=101
+1 pbs:20[3] PBS_JOBID=20
+0 pbs:20[3] PBS_JOBID=21[3]
+1 sge:18.4 JOB_ID=18
+0 sge:18.4 JOB_ID=1
+0 oar:3 OAR_JOB_ID=4
+CASES
+  equal cases $count 18
 }
 
 @test "a full disk: the program goes on, and the script is told" {
