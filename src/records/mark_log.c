@@ -92,7 +92,7 @@ static uint32_t name_number(struct mark_log *l, const char *bytes, size_t n)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-static bool is_mark(const struct plimsoll_mark_slot *s, const struct plimsoll_mark_header *h)
+bool mark_slot_is_mark(const struct plimsoll_mark_slot *s, const struct plimsoll_mark_header *h)
 {
 	size_t more = s->length > PLIMSOLL_MARK_INLINE ? s->length - PLIMSOLL_MARK_INLINE : 0;
 
@@ -144,7 +144,7 @@ static int read_slots(struct mark_log *l, int fd, uint64_t from, uint64_t end,
 			break;
 		while (i < got) {
 			const struct plimsoll_mark_slot *s = &piece[i];
-			bool whole = is_mark(s, h);
+			bool whole = mark_slot_is_mark(s, h);
 
 			if (whole && i + s->slots > got && at + got < end && i)
 				break;

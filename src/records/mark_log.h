@@ -61,6 +61,13 @@ int mark_file_parse(const void *header, struct mark_file *ret);
  * belong to one process. -EBADMSG: it is no mark file. */
 int mark_log_add(struct mark_log *l, int fd, uint64_t at, uint64_t size);
 
+/* Can it be a mark? */
+bool mark_slot_is_mark(const struct plimsoll_mark_slot *s, const struct plimsoll_mark_header *h);
+/* Copies a mark file to another at its position, with secrets in names masked: a secret becomes
+ * asterisks, and a name keeps its length. What is no mark becomes zeros, what is not used is left
+ * out, a file that is none becomes empty. 0 or a negative errno. */
+int mark_file_mask(int from, int to);
+
 enum mark_state {
 	MARK_ENDED,  /* began and ended */
 	MARK_OPEN,   /* no end: the program left it open, or was ended in it */

@@ -231,6 +231,42 @@ static void add_groups(const struct report_groups *g, const char *title, const c
 		strbuf_addf(out, "and %zu more\n", g->count - shown + g->left_out);
 }
 
+static void add_time_cell(struct strbuf *out, double ns)
+{
+	strbuf_addch(out, '\t');
+	if (isfinite(ns) && ns >= 0)
+		unit_add_value(out, ns, "ns");
+	else
+		strbuf_addch(out, '-');
+}
+
+static void add_phases(const struct report *r, struct strbuf *out)
+{
+	const struct report_phases *p = &r->phases;
+
+	if (p->stat_count)
+		strbuf_addstr(out,
+			      "# Phases\n|Phase\t>Count\t>Total\t>Self\t>Median\t>Longest\t>CPU\t"
+			      ">Imbalance\n");
+	for (size_t i = 0; i < p->stat_count && i < ROWS_SHOWN; i++) {
+		const struct phase_stat *s = &p->stats[i];
+
+		clean_between(out, " ", r->timeline.phases.names[s->name], "");
+		add_cell(out, (int64_t)s->count, add_count);
+		add_time_cell(out, (double)s->total_ns);
+		add_time_cell(out, (double)s->self_ns);
+		add_time_cell(out, s->median_ns);
+		add_time_cell(out, (double)s->max_ns);
+		add_time_cell(out, (double)s->cpu_ns);
+		if (isfinite(s->imbalance))
+			strbuf_addf(out, "\t%.1f %%\n", s->imbalance * 100);
+		else
+			strbuf_addstr(out, "\t-\n");
+	}
+	if (p->stat_count > ROWS_SHOWN)
+		strbuf_addf(out, "and %zu more\n", p->stat_count - ROWS_SHOWN);
+}
+
 static void add_energy_table(const struct report *r, struct strbuf *out)
 {
 	if (r->energy_count)
@@ -266,6 +302,7 @@ static void add_absences(const struct report *r, struct strbuf *out)
 
 static void add_back(const struct report *r, struct strbuf *out)
 {
+	add_phases(r, out);
 	add_groups(&r->executables, "Executables", "Executable", out);
 	add_groups(&r->operations, "Operations", "Tags", out);
 	if (r->hosts.count > 1)

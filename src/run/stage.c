@@ -15,6 +15,7 @@
 #include "core/files/fs.h"
 #include "jobs/metadata.h"
 #include "jobs/metadata_file.h"
+#include "records/mark_log.h"
 #include "records/record_mask.h"
 #include "run/run.h"
 #include "run/stage_place.h"
@@ -30,8 +31,8 @@ struct staging {
 
 /* ---- content of the archive ----------------------------------------------------------------- */
 
-/* Masks secrets in arguments: the archive leaves the user's directory. */
-static int add_records(struct staging *s, int fd, const char *as, mode_t mode)
+/* Masks secrets in arguments and names of marks: the archive leaves the user's directory. */
+static int add_masked(struct staging *s, int fd, const char *as, mode_t mode)
 {
 	_cleanup_close_ int masked = fs_scratch_file();
 	struct stat st;
@@ -39,7 +40,8 @@ static int add_records(struct staging *s, int fd, const char *as, mode_t mode)
 	if (masked < 0)
 		return strbuf_fail(&s->why, masked, "cannot create a temporary file: %s",
 				   strerror(-masked));
-	int r = record_file_mask(fd, masked, &s->why);
+	int r = str_suffix(as, ".mark") ? mark_file_mask(fd, masked)
+					: record_file_mask(fd, masked, &s->why);
 	if (r == 0 && (fstat(masked, &st) < 0 || lseek(masked, 0, SEEK_SET) < 0))
 		r = -errno;
 	return r < 0 ? r : s->a->add(s->w, as, mode, NULL, (uint64_t)st.st_size, masked, &s->why);
@@ -59,8 +61,8 @@ static int add_open_file(struct staging *s, int dir, const char *name, const cha
 	}
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if (str_suffix(name, ".rec"))
-		return add_records(s, fd, as, st.st_mode & 0777);
+	if (str_suffix(name, ".rec") || str_suffix(name, ".mark"))
+		return add_masked(s, fd, as, st.st_mode & 0777);
 	return s->a->add(s->w, as, st.st_mode & 0777, NULL, (uint64_t)st.st_size, fd, &s->why);
 }
 

@@ -71,6 +71,10 @@ SCRIPT
   plimsoll report -o page.html last
   grep -q 'id="phases-table"' page.html
   grep -q 'class="phase odd"' page.html
+  # what the processes of each phase did, as docs/phases.md has it
+  ask "SELECT f.name, count(*), sum(p.cpu_time) FROM phases f JOIN processes p ON p.job = f.job AND p.start >= f.start
+    AND p.start < f.\"end\" WHERE f.origin = 'script' AND f.job = (SELECT max(job) FROM jobs) GROUP BY f.name" >each
+  at_least processes "$(sed -n 's/^prepare,\([0-9]*\),.*/\1/p' each)" 1
 }
 
 @test "a command in a phase has its signals and status; without a job nothing is marked and everything works" {
@@ -87,10 +91,10 @@ SCRIPT
   plimsoll mark x
   plimsoll mark --end
   plimsoll mark -v x 2>&1 | grep -q 'belongs to no job'
-  ! plimsoll mark 2>/dev/null
-  ! plimsoll mark '' 2>/dev/null
-  ! plimsoll mark a b 2>/dev/null
-  ! plimsoll mark --end a 2>/dev/null
+  run ! plimsoll mark
+  run ! plimsoll mark ''
+  run ! plimsoll mark a b
+  run ! plimsoll mark --end a
   [ -z "$(find . -name '*.mark')" ]
   # SIGTERM to the command that marks ends the one that runs
   plimsoll mark x -- sleep 60 &
@@ -103,8 +107,8 @@ SCRIPT
 
 @test "SIGKILL loses no mark, and what was open ends with the program" {
   use_store
-  marked "$PROGRAMS/marker" begin outer pairs done 50 begin inner sleep 20 kill || true
-  equal states "$(plimsoll phases --json last | jq -c 'map([.name, .count, .open])')" '[["outer",1,1],["done",50,0],["inner",1,1]]'
+  marked "$PROGRAMS/marker" begin outer pairs complete 50 begin inner sleep 20 kill || true
+  equal states "$(plimsoll phases --json last | jq -c 'map([.name, .count, .open])')" '[["outer",1,1],["complete",50,0],["inner",1,1]]'
   equal end "$(ask "SELECT count(*) FROM phases f JOIN processes p ON p.id = f.process WHERE f.state = 'open' AND abs(f.\"end\" - p.\"end\") <= 1")" 2
   at_least inner "$(plimsoll phases --json last | jq '.[2].total')" 20000
 }
@@ -164,9 +168,9 @@ SCRIPT
   equal secret "$(jq -r '.[2].name' each)" '--token=***'
   equal sql "$(ask "SELECT count(*) FROM phases")" 5
   plimsoll report -o page.html last
-  ! grep -q '<script>alert' page.html
-  ! grep -rq abcdefgh12345678 page.html
-  [ "$PL_ENGINE" = postgres ] || ! grep -q abcdefgh12345678 store.db
+  run ! grep -q '<script>alert' page.html
+  run ! grep -q abcdefgh12345678 page.html
+  [ "$PL_ENGINE" = postgres ] || run ! grep -q abcdefgh12345678 store.db
 }
 
 @test "marks never harm: no room, no rights, limits, full files; what is lost is counted" {
@@ -199,6 +203,44 @@ SCRIPT
   equal files "$(find other -name '*.mark' | wc -l)" 1
 }
 
+@test "a job inside another: mark.h, its Python module and the library agree on which job it is" {
+  export PLIMSOLL_OUTPUT=$WORK/dir PYTHONPATH=$PL_SOURCE/contrib/python PYTHONDONTWRITEBYTECODE=1
+  local count=0 line expected
+  while read -r expected line; do
+    rm -rf dir
+    mkdir dir
+    # shellcheck disable=SC2086
+    env PLIMSOLL_CONTEXT="1 ${line%% *}" ${line#* } LD_PRELOAD="$PL_BUILD/lib/libplimsoll.so" "$PROGRAMS/marker" point x
+    equal "library, $line" "$(find dir -name '*.rec' | wc -l)" "$expected"
+    equal "header, $line" "$(find dir -name '*.mark' | wc -l)" "$expected"
+    rm -rf dir/*
+    # shellcheck disable=SC2086
+    env PLIMSOLL_CONTEXT="1 ${line%% *}" ${line#* } /usr/bin/python3 -c 'import plimsoll_mark; plimsoll_mark.mark("x")'
+    equal "python, $line" "$(find dir -name '*.mark' | wc -l)" "$expected"
+    count=$((count + 1))
+  done <<'CASES'
+1 - A=1
+0 - ENVIRONMENT=BATCH SLURM_JOB_ID=5
+1 - SLURM_JOB_ID=5
+0 - PBS_ENVIRONMENT=PBS_BATCH PBS_JOBID=5.server
+0 - LSB_JOBID=5
+1 - LSB_JOBID=5 LSB_INTERACTIVE=Y
+1 slurm:100@here SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=here
+0 slurm:100@here SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=there
+0 slurm:100@here SLURM_JOB_ID=101
+1 slurm:100@here A=1
+0 slurm:100@here SLURM_JOBID=7
+1 slurm:100@here SLURM_JOB_ID=101 SLURM_HET_JOB_ID=100 SLURM_JOB_ID_HET_GROUP_0=100 SLURM_JOB_ID_HET_GROUP_1=101
+0 slurm:100@here SLURM_JOB_ID=102 SLURM_HET_JOB_ID=100 SLURM_JOB_ID_HET_GROUP_0=100 SLURM_JOB_ID_HET_GROUP_1=101
+1 pbs:20[3] PBS_JOBID=20
+0 pbs:20[3] PBS_JOBID=21[3]
+1 sge:18.4 JOB_ID=18
+0 sge:18.4 JOB_ID=1
+0 oar:3 OAR_JOB_ID=4
+CASES
+  equal cases $count 18
+}
+
 @test "a full disk: the program goes on, and the script is told" {
   use_store
   mkdir small
@@ -217,17 +259,19 @@ SCRIPT
 # bats test_tags=engine
 @test "a job between start and stop: archives carry the marks, and marks that come again replace themselves" {
   use_store
+  local secret='login --password=*** and a long name that takes several slots of the file,1'
   plimsoll start -q -j 777 -o one
   export PLIMSOLL_JOB=777 PLIMSOLL_JOBDIR=$WORK/one
   plimsoll mark before
-  plimsoll run -q --no-submit -- "$PROGRAMS/marker" pairs x 3
+  plimsoll run -q --no-submit -- "$PROGRAMS/marker" pairs x 3 point "login --password=hunter2 and a long name that takes several slots of the file"
   plimsoll stop -q -o one
   plimsoll submit -q one
-  equal names "$(ask "SELECT name, count(*) FROM phases GROUP BY name ORDER BY name")" "$(printf 'before,1\nx,3')"
+  equal names "$(ask "SELECT name, count(*) FROM phases GROUP BY name" | LC_ALL=C sort)" "$(printf 'before,1\n%s\nx,3' "$secret")"
   equal again "$(plimsoll submit one 2>&1 | grep -c 'already')" 1
   plimsoll mark after
   plimsoll submit -q one
-  equal grown "$(ask "SELECT name, count(*) FROM phases GROUP BY name ORDER BY name")" "$(printf 'after,1\nbefore,1\nx,3')"
+  equal grown "$(ask "SELECT name, count(*) FROM phases GROUP BY name" | LC_ALL=C sort)" "$(printf 'after,1\nbefore,1\n%s\nx,3' "$secret")"
+  grep -rq hunter2 one
   plimsoll stage -q -d "$WORK/" one
   unset PLIMSOLL_JOB PLIMSOLL_JOBDIR
   tar tzf one.tgz | grep -q '\.mark$'
@@ -236,7 +280,9 @@ SCRIPT
   plimsoll delete 777
   equal deleted "$(ask "SELECT count(*) FROM phases")" 0
   plimsoll submit -q one.tgz
-  equal archive "$(ask "SELECT name, count(*) FROM phases GROUP BY name ORDER BY name")" "$(printf 'after,1\nbefore,1\nx,3')"
+  tar xzOf one.tgz >content
+  run ! grep -q hunter2 content
+  equal archive "$(ask "SELECT count(*) FROM phases WHERE name IN ('after', 'before', 'x') OR name LIKE 'login --password=*** and a long name%'")" 6
 }
 
 # bats test_tags=engine
@@ -392,7 +438,7 @@ CODE
   plimsoll phases last 2>&1 | grep -q 'has no phases'
   equal json "$(plimsoll phases --json last)" '[]'
   equal csv "$(plimsoll phases --csv last | wc -l)" 1
-  ! plimsoll phases nothing 2>/dev/null
+  run ! plimsoll phases nothing
   plimsoll report last >/dev/null
   equal report "$(plimsoll report -f json last | jq 'has("phases")')" false
 }

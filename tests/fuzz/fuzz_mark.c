@@ -35,6 +35,23 @@ static void check_regions(const struct mark_log *l, const struct mark_regions *r
 	}
 }
 
+/* A masked copy has the same marks. */
+static void check_masked(int fd, const struct mark_log *l)
+{
+	struct mark_log again = {0};
+	int to = memfd_create("masked", MFD_CLOEXEC);
+
+	REQUIRE(to >= 0 && mark_file_mask(fd, to) == 0);
+	off_t size = lseek(to, 0, SEEK_END);
+	int e = mark_log_add(&again, to, 0, (uint64_t)size);
+	if (size)
+		REQUIRE(e == 0 && again.count == l->count && again.name_count <= l->name_count);
+	else
+		REQUIRE(l->count == 0);
+	mark_log_release(&again);
+	close(to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mark_log l = {0};
@@ -46,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int e = mark_log_add(&l, fd, 0, size);
 	if (size >= sizeof(struct plimsoll_mark_header))
 		REQUIRE((mark_file_parse(data, &f) == 0) == (e == 0));
+	check_masked(fd, &l);
 	/* the same file again: nothing may go wrong, as for a process with two */
 	if (e == 0)
 		REQUIRE(mark_log_add(&l, fd, 0, size) == 0);

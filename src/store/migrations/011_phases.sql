@@ -2,7 +2,7 @@
 -- are numbers of strings, process is the number of the image; log tells the processes that marked something apart, so that
 -- marks that come again replace themselves. Times are nanoseconds, since regions may be short.
 
-CREATE TABLE phase (
+CREATE TABLE IF NOT EXISTS phase (
   id {id},
   log BIGINT NOT NULL,
   host BIGINT,
@@ -20,6 +20,7 @@ CREATE TABLE phase (
   cpu_ns BIGINT
 );
 
+DROP VIEW IF EXISTS phases;
 CREATE VIEW phases AS
 SELECT p.id, p.id >> 32 AS job, j.jobid, {text n.bytes} AS name, {text h.bytes} AS hostname,
   (p.id >> 32) * 4294967296 + p.process AS process, p.pid, p.tid, p.rank AS mpirank,

@@ -307,6 +307,38 @@ static void two_files_of_a_process(void **state)
 	close(b.fd);
 }
 
+static void masked_copy(void **state)
+{
+	static const char secret[] =
+		"login --password=hunter2 and then more than one slot can hold";
+	struct made m;
+	_cleanup_mark_log_ struct mark_log l = {0};
+	_cleanup_mark_regions_ struct mark_regions r = {0};
+	int to = memfd_create("masked", MFD_CLOEXEC);
+	char all[8192];
+
+	(void)state;
+	make(&m);
+	put(&m, 1, 700, PLIMSOLL_BEGIN, 0, secret);
+	put(&m, 2, 700, PLIMSOLL_POINT, 0, "plain");
+	put(&m, 3, 700, PLIMSOLL_END, 0, "");
+	put(&m, 4, 0, PLIMSOLL_POINT, 0, "hunter2 in a slot that is no mark");
+	assert_int_equal(pwrite(m.fd, &m.h, sizeof(m.h), 0), sizeof(m.h));
+	assert_int_equal(mark_file_mask(m.fd, to), 0);
+	ssize_t n = pread(to, all, sizeof(all), 0);
+	assert_int_equal(n, PLIMSOLL_MARK_HEADER + 5 * 64);
+	assert_null(memmem(all, (size_t)n, "hunter2", 7));
+	assert_int_equal(mark_log_add(&l, to, 0, (uint64_t)n), 0);
+	mark_log_regions(&l, &r);
+	assert_int_equal(r.count, 2);
+	assert_int_equal(r.v[0].end_ns - r.v[0].begin_ns, 2);
+	assert_string_equal(l.names[r.v[1].name], "plain");
+	assert_int_equal(strncmp(l.names[r.v[0].name], "login --password=*** and", 24), 0);
+	assert_int_equal(strlen(l.names[r.v[0].name]), sizeof(secret) - 1);
+	close(to);
+	close(m.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +351,7 @@ int main(void)
 		cmocka_unit_test(headers_that_are_none),
 		cmocka_unit_test(too_deep),
 		cmocka_unit_test(two_files_of_a_process),
+		cmocka_unit_test(masked_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,7 +275,7 @@ static void made_once(const char *where)
 	}
 	assert_int_equal(failed, 0);
 	_cleanup_store_ struct store *s = open_store(where, STORE_READ);
-	assert_true(number(s, "SELECT count(*) FROM schema_version") == schema_newest());
+	assert_true(number(s, "SELECT max(number) FROM schema_version") == schema_newest());
 }
 
 /* The log beside a file is found by its name: what was committed must be in the file when that is
