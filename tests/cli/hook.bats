@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # The hook of the daemon: what a command or a URL is told, and what happens if it fails, hangs, or is not there. Storing jobs
 # never waits for it.
 
