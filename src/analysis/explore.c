@@ -311,8 +311,8 @@ static int parse_range(const char *text, const char *dots, char ***ret, size_t *
 	size_t count = (size_t)((to - from) / step) + 1;
 	*ret = xcalloc(count, sizeof(**ret));
 	*ret_count = count;
-	for (size_t i = 0; i < count; i++)
-		(*ret)[i] = xasprintf("%llu", (unsigned long long)(from + i * step));
+	for (size_t i = 0; i < count; i++, from += step)
+		(*ret)[i] = xasprintf("%llu", (unsigned long long)from);
 	return 0;
 }
 

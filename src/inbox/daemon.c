@@ -1,7 +1,7 @@
 /*
  * Watches a directory, stores the jobs that arrive there, and keeps the store within its limits.
- * One process without threads waits for events, signals and the clock and handles one job at a
- * time, so that it can end or be killed between any two steps.
+ * One thread waits for events, signals and the clock and handles one job at a time, so that it can
+ * end or be killed between any two steps. With a hook, a second one calls it (hook.h).
  */
 #include "inbox/daemon.h"
 
@@ -17,6 +17,7 @@
 
 #include "context/stored_job.h"
 #include "core/clock.h"
+#include "inbox/hook.h"
 #include "inbox/inbox.h"
 
 #define LOCK_TRIES 100
@@ -26,6 +27,7 @@ struct daemon {
 	const struct daemon_options *o;
 	struct pidfile pid;
 	struct inbox inbox;
+	struct hook *hook;
 	int signals;
 	char *log_path; /* NULL in the foreground */
 	bool stop;
@@ -246,18 +248,44 @@ static bool has_limit(const struct context *ctx)
 	       *config_get(&ctx->config, SETTING_RETIRE_SIZE);
 }
 
+/* Its events are kept next to the pid file, under its name. */
+static int open_hook(struct daemon *d, struct strbuf *why)
+{
+	_cleanup_free_ char *name = xasprintf(
+		"%.*s.hook", (int)(strlen(d->pid.name) - (str_suffix(d->pid.name, ".pid") ? 4 : 0)),
+		d->pid.name);
+
+	return hook_open(&d->hook, &d->ctx->config, d->pid.dir, name, why);
+}
+
+static void end_hook(struct daemon *d)
+{
+	bool had = d->hook;
+	struct hook_counts n;
+
+	hook_close(d->hook, d->o->once, &n);
+	if (had)
+		log_info("hook: delivered %llu, pending %llu, dead letters %llu",
+			 (unsigned long long)n.delivered, (unsigned long long)n.pending,
+			 (unsigned long long)n.dead);
+	d->hook = NULL;
+}
+
 static int begin(struct daemon *d)
 {
-	const struct inbox_options how = {.dir = d->o->dir,
-					  .keep = d->o->keep,
-					  .recursive = d->o->recursive,
-					  .strict = d->ctx->personality->strict_import,
-					  .interval_ns = d->o->interval_ns};
+	struct inbox_options how = {.dir = d->o->dir,
+				    .keep = d->o->keep,
+				    .recursive = d->o->recursive,
+				    .strict = d->ctx->personality->strict_import,
+				    .interval_ns = d->o->interval_ns};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	d->signals = hold_signals();
 	(void)signal(SIGIO, SIG_IGN); /* somebody opens a file that we hold a lease on */
-	int r = d->signals < 0 ? d->signals : inbox_init(&d->inbox, &d->ctx->config, &how, &why);
+	int r = d->signals < 0 ? d->signals : open_hook(d, &why);
+	how.hook = d->hook;
+	if (r == 0)
+		r = inbox_init(&d->inbox, &d->ctx->config, &how, &why);
 	if (r < 0) {
 		log_error("%s", why.len ? why.buf : strerror(-r));
 		return r;
@@ -287,6 +315,7 @@ static int serve(struct daemon *d, int ready)
 			 (unsigned long long)d->inbox.ingested, (unsigned long long)d->inbox.failed,
 			 (unsigned long long)d->inbox.skipped);
 	}
+	end_hook(d);
 	bool bad = r < 0 || (d->o->once && (d->inbox.failed || d->inbox.trouble));
 	pidfile_remove(&d->pid);
 	inbox_release(&d->inbox);

@@ -316,10 +316,12 @@ static void input_failed(struct inbox *in, struct claim *c, const char *reason)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *original = xasprintf("%s/%s", c->dir, c->name);
 
 	in->failed++;
 	if (move_failed(in, c, &fd, &name, &why) < 0) {
 		log_error("'%s/%s' failed: %s", c->dir, c->name, reason);
+		inbox_tell_failed(in, original, reason, NULL);
 		put_back(in, c, why.buf);
 		return;
 	}
@@ -327,6 +329,8 @@ static void input_failed(struct inbox *in, struct claim *c, const char *reason)
 	log_error("'%s/%s' failed: %s; moved to '%s/%s'", c->dir, c->name, reason, to ? to : "",
 		  name);
 	write_reason(fd, name, reason);
+	_cleanup_free_ char *moved = xasprintf("%s/%s", to ? to : "", name);
+	inbox_tell_failed(in, original, reason, moved);
 }
 
 /* An input with files that are not of a job is kept, because the store does not have them. */
@@ -407,10 +411,12 @@ static void submit(struct inbox *in, struct claim *c)
 		return;
 	}
 	store_works(in);
-	if (r == 0)
+	if (r == 0) {
 		tell(&got, began);
-	else if (there)
+		inbox_tell_submitted(in, &got, original);
+	} else if (there) {
 		log_warn("%s, skipped: '%s'", why.buf, original);
+	}
 	in->ingested += r == 0;
 	in->skipped += there;
 	if (r == 0 || there)

@@ -14,10 +14,12 @@
 #include "core/config.h"
 #include "store/store.h"
 
+struct hook;
 struct inbox_options {
 	const char *dir; /* NULL: none, only the store is maintained */
 	bool keep, recursive, strict;
 	uint64_t interval_ns; /* between two scans */
+	struct hook *hook;    /* is told what happens; NULL: nobody */
 };
 
 struct inbox_entry {
@@ -86,6 +88,11 @@ void inbox_store_failed(struct inbox *in, const char *why);
 /* ---- between its files ---------------------------------------------------------------------- */
 
 #define NS_PER_S UINT64_C(1000000000)
+
+struct import_result;
+/* Tell the hook. source: the original path of the input; moved: where it is now, NULL: unknown. */
+void inbox_tell_submitted(struct inbox *in, const struct import_result *got, const char *source);
+void inbox_tell_failed(struct inbox *in, const char *source, const char *reason, const char *moved);
 
 void inbox_push(struct inbox *in, const char *dir, const char *name, int64_t changed_ns);
 /* Stops watching a directory that is about to be claimed. */

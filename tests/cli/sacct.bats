@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # plimsoll import sacct: the accounting of Slurm joined to stored jobs. The files are written here, in the format that
 # `sacct --parsable2` documents. Jobs of the store start at 2020-09-13 12:26:40 UTC.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=epmt
 # plimsoll verify: each check finds what was made wrong in a job that is plausible otherwise, and nothing else.
 
 bats_require_minimum_version 1.5.0
@@ -104,7 +105,6 @@ checks() {
   [[ $output == *nosuch* ]] || fail "$output"
 }
 
-# bats test_tags=epmt
 @test "EPMT's job has the processes that papiex reported errors of" {
   [ -e "$DATA/epmt/query" ] || skip "the sample jobs of EPMT are not here"
   use_store

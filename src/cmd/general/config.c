@@ -36,6 +36,7 @@ static char *shown_value(const struct config *c, int id)
 	switch (id) {
 	case SETTING_DB:
 	case SETTING_STAGE_DEST:
+	case SETTING_HOOK:
 	case SETTING_NODE_CONNECT:
 	case SETTING_NODE_CONTROL:
 	case SETTING_COLLECT_BIND:

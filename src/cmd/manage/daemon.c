@@ -27,6 +27,10 @@ static const struct option_row rows[] = {
 	{OPT_DURATION, 0, "retire", "TIME",
 	 "time between removals of jobs over the configured limits; default 1h",
 	 AT(struct daemon_options, retire_ns), RANGE(MS, INT64_MAX)},
+	{OPT_SETTING, 0, "hook", "COMMAND|URL",
+	 "call this for each job that was stored or failed, with JSON", .setting = SETTING_HOOK},
+	{OPT_SETTING, 0, "hook-on", "EVENTS", "call the hook for these: submitted, failed",
+	 .setting = SETTING_HOOK_ON},
 	{OPT_FLAG, 0, "once", NULL, "end when all present jobs are stored",
 	 AT(struct daemon_options, once)},
 	{OPT_FIXED, 0, "foreground", NULL, "stay in the foreground (default)",
@@ -58,15 +62,23 @@ const struct command command_daemon = {
 		"killed, the next one on the same host puts its claims back; nothing is lost and "
 		"nothing is stored twice. Write archives under a name that starts with a dot and "
 		"rename them, or write them in one go.\n\n"
+		"A hook is told of each job. It is a URL that gets a JSON object by POST, or a command that "
+		"gets it on standard input. It runs beside the ingest and never delays it; a call that "
+		"fails or takes longer than hook_timeout is repeated with growing pauses, and after "
+		"hook_tries the event is appended to dead_letters.jsonl. Undelivered events are kept "
+		"next to the pid file and survive the daemon.\n\n"
 		"SIGTERM and SIGINT end the daemon after its current job; SIGHUP makes it scan the "
 		"directory and reopen its log file. --status exits with 3 if the daemon is not "
 		"running. If limits are configured (retire_age, retire_keep, retire_size), old jobs "
 		"are removed every hour. share/plimsoll/systemd has a unit file.",
-	.examples = "plimsoll daemon --ingest /archive/jobs --background\n"
-		    "  store everything that arrives from now on\n"
-		    "plimsoll daemon --status\n  is it running, and what has it done?\n"
-		    "plimsoll daemon --ingest /archive/jobs --once\n"
-		    "  store what is there now, for cron\n",
+	.examples =
+		"plimsoll daemon --ingest /archive/jobs --background\n"
+		"  store everything that arrives from now on\n"
+		"plimsoll daemon --ingest /archive/jobs --hook https://chat.site/hooks/jobs --hook-on "
+		"failed\n  tell a chat of input that cannot be stored\n"
+		"plimsoll daemon --status\n  is it running, and what has it done?\n"
+		"plimsoll daemon --ingest /archive/jobs --once\n"
+		"  store what is there now, for cron\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,
 	.run = run,

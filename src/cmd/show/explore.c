@@ -144,8 +144,8 @@ static const struct option_row rows[] = {
 const struct command command_explore = {
 	.name = "explore",
 	.summary = "find what is slow, missing or failed in an experiment",
-	.operands = {"EXPERIMENT", 1, ANY_NUMBER, NULL, "`plimsoll tags` lists the tags of jobs",
-		     "EXPERIMENT [JOB...]"},
+	.operands = {"EXPERIMENT", 1, ANY_NUMBER, HELP_JOB,
+		     "`plimsoll tags` lists the tags of jobs", "EXPERIMENT [JOB...]"},
 	.description =
 		"An experiment is the set of all jobs with one tag: EXPERIMENT is a value of the tag "
 		"exp_name, or KEY:VALUE. A second tag divides it into groups (--by, the components of a "

@@ -186,8 +186,11 @@ static void join_wide(struct fields *f, size_t wide, size_t want)
 {
 	size_t extra = f->count - want;
 
-	for (size_t i = 1; i <= extra; i++)
-		f->v[wide + i][-1] = '|';
+	for (size_t i = 1; i <= extra; i++) {
+		char *part = f->v[wide + i];
+
+		*(part - 1) = '|';
+	}
 	for (size_t i = wide + 1; i < want; i++)
 		f->v[i] = f->v[i + extra];
 	f->count = want;
@@ -302,15 +305,21 @@ static int find_id(const struct sacct *s, const struct fields *f, struct line_id
 		} else {
 			continue;
 		}
-		if (!id_is_valid(f->v[i], n))
-			return strbuf_fail(why, -EINVAL, "%s: '%.64s' is not a job id",
-					   columns[s->columns[i]].name, f->v[i]);
+		if (!id_is_valid(f->v[i], n)) {
+			strbuf_addf(why, "%s: '%.64s' is not a job id", columns[s->columns[i]].name,
+				    f->v[i]);
+			return -EINVAL;
+		}
 		if (f->v[i][n])
 			id->step = f->v[i] + n + 1;
 	}
 	if (!id->raw) {
 		id->raw = id->shown;
 		id->raw_n = id->shown_n;
+	}
+	if (!id->raw) {
+		strbuf_addstr(why, "there is no job id");
+		return -EINVAL;
 	}
 	return 0;
 }
