@@ -210,6 +210,22 @@ static bool is_over(struct context *ctx, const char *dir)
 	       !value_get(meta, "started_by_run");
 }
 
+bool job_is_begun(struct context *ctx, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	_cleanup_job_directory_ struct job_directory j = JOB_DIRECTORY_INIT;
+	enum job_origin origin;
+	_cleanup_free_ char *id = job_identify(ctx, &origin);
+	const char *named = dir ? dir : job_inherited_dir(ctx);
+	int r = -ENOENT;
+
+	if (named)
+		r = job_directory_open_path(&j, &ctx->config, named, id, false, &ignored);
+	else if (id)
+		r = job_directory_open(&j, &ctx->config, job_layout(ctx), id, false, &ignored);
+	return r == 0 && job_directory_has_meta(&j) && (dir || !named || !is_over(ctx, named));
+}
+
 int job_open_or_make(struct context *ctx, const char *dir, struct job_directory *j,
 		     enum job_origin *origin)
 {

@@ -37,6 +37,8 @@ struct value *new_metadata(struct context *ctx, const struct job_directory *j, c
 void job_join(struct context *ctx, const struct job_directory *j, const char *name);
 /* Warns once if a job of several hosts is on a local disk. */
 void warn_of_own_disk(const struct job_directory *j);
+/* Has the current job begun, so that job_open_or_make() would find it? */
+bool job_is_begun(struct context *ctx, const char *dir);
 /* Opens or creates the directory of the current job, with a new id if there is none; logs errors. 0
  * or a negative errno. */
 int job_open_or_make(struct context *ctx, const char *dir, struct job_directory *j,

@@ -382,8 +382,11 @@ static int report_nothing(struct monitoring *m)
 
 static int monitor(struct monitoring *m)
 {
-	int r = m->o->command ? 0 : find_job(m);
+	int error = m->o->command ? command_error(m->o->command[0]) : 0;
 
+	if (error)
+		return say_spawn_error(m->o->command, error);
+	int r = m->o->command ? 0 : find_job(m);
 	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
 		return report_nothing(m);
 	if (r < 0 || open_job(m) < 0)

@@ -17,34 +17,12 @@
 #include "core/text/text.h"
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
-#include "report/report.h"
 #include "run/run_internal.h"
 #include "run/signal_relay.h"
 #include "run/supervisor.h"
-#include "sampler/sidecar.h"
 #include "sources/cgroup/cgroup.h"
-#include "store/import/import.h"
-#include "store/query.h"
 #include "views/jobs/job_details.h"
 #include "views/summary.h"
-
-struct running {
-	struct context *ctx;
-	const struct run_options *o;
-	char **argv;
-	struct job_directory job;
-	enum job_origin origin;
-	bool began; /* this run created the job */
-	struct run_file file;
-	struct value *metadata;
-	struct value *meta; /* of the job at its end, where they could not be written */
-	struct value *warnings;
-	struct strbuf cgroup;
-	uint64_t cgroup_before_us;
-	struct cgroup_memory memory; /* of our cgroup, before */
-	struct sidecar sidecar;      /* samples the command, if requested */
-	struct run_guard guard;
-};
 
 /* ---- before --------------------------------------------------------------------------------- */
 
@@ -148,7 +126,7 @@ static int load_accounting(struct running *r, struct accounting *b)
 	int fd = open(r->file.path, O_RDONLY | O_CLOEXEC);
 
 	accounting_init(b);
-	b->keep_threads = r->job.layout->run_is_job; /* submit_job() stores them */
+	b->keep_threads = r->job.layout->run_is_job; /* run_submit_job() stores them */
 	this_host(host, sizeof(host), boot);
 	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
 	if (fd < 0)
@@ -222,94 +200,6 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 	return e;
 }
 
-/* Does this run print messages? */
-static bool is_talking(const struct running *r)
-{
-	return !r->o->quiet && !r->ctx->personality->gives_no_hints && r->ctx->verbosity >= 0 &&
-	       !(r->o->json && !strcmp(r->o->json, "-"));
-}
-
-/* Prints the findings about the job from the store. Silent on failure, since the run itself
- * succeeded. */
-static void show_verdict(struct running *r, struct store *s, int64_t job)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct report report;
-
-	if (!is_talking(r) || report_load(&report, s, job, NULL) < 0)
-		return;
-	report_text(&report, color_on(stderr), true, &text);
-	(void)!write(STDERR_FILENO, text.buf, text.len);
-	report_release(&report);
-}
-
-/* Running processes are part of the job: stores it when they have ended. */
-static void submit_later(struct running *r, uint64_t running)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	bool later = store_when_ended(r->ctx, &r->job);
-
-	if (!is_talking(r) && later)
-		return;
-	strbuf_addf(&text, "  store     %llu %s still running; %s: plimsoll submit ",
-		    (unsigned long long)running, plural(running, "process is", "processes are"),
-		    later ? "the job is stored when all have ended, or now with"
-			  : "store the job when all have ended");
-	text_add_shell(&text, r->job.path);
-	strbuf_addch(&text, '\n');
-	(void)!write(STDERR_FILENO, text.buf, text.len);
-}
-
-/* Stores a run that is a job by itself; a failure is reported and changes nothing else. With
- * --no-submit the job goes into a store in memory, for the findings. */
-static void submit_job(struct running *r, uint64_t running, struct accounting *b)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_value_ struct value *meta = NULL;
-	_cleanup_store_ struct store *s = NULL;
-	const struct import_options how = {.replace = true, .meta = r->meta, .joined = b};
-	struct import_result in;
-
-	if (!r->job.layout->run_is_job)
-		return;
-	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx))) {
-		if (!r->o->no_submit && is_talking(r) && !getenv("PLIMSOLL_RUN"))
-			say_how_to_submit(&r->job, r->origin);
-		return;
-	}
-	if (job_directory_read_meta(&r->job, &meta, NULL, &why) < 0) {
-		log_warn("the job is not in the store, its records stay in '%s': %s", r->job.path,
-			 why.len ? why.buf : "its metadata was removed");
-		return;
-	}
-	/* a job that a run began has ended with it, even if that could not be written */
-	if (!value_get(meta, "started_by_run") && (!value_get(meta, "stop_us") || !r->o->submit))
-		return;
-	if (running) {
-		if (!r->o->no_submit)
-			submit_later(r, running);
-		return;
-	}
-	if (r->o->no_submit) {
-		if (!is_talking(r) || store_open(&s, ":memory:", STORE_WRITE, &why) < 0)
-			return;
-	} else if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
-		log_error(
-			"the job is not in the store, its records stay in '%s'; the exit status is that of the command",
-			r->job.path);
-		return;
-	}
-	int e = submit_input(r->ctx, &s, r->job.path, &how, &in, &why);
-	if (e < 0 && !r->o->no_submit)
-		log_error(
-			"cannot store the job: %s; its records stay in '%s'; the exit status is that of the command",
-			why.buf, r->job.path);
-	int64_t job = in.job;
-	import_result_release(&in);
-	if (e == 0)
-		show_verdict(r, s, job);
-}
-
 static void show(struct running *r, const struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -329,7 +219,7 @@ static void show(struct running *r, const struct run_summary *s, const struct ac
 				 : fd < 0 ? strerror(-fd)
 					  : strerror(errno));
 	}
-	if (!is_talking(r))
+	if (!run_is_talking(r))
 		return;
 	summary_text(s, b, &text, color_on(stderr));
 	(void)!write(STDERR_FILENO, text.buf, text.len);
@@ -428,21 +318,41 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	close_fd(&lock);
 	(void)export_job(r->ctx, &r->job);
 	show(r, &s, &b);
-	submit_job(r, s.running, e == 0 ? &b : NULL);
-	if (is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)
+	run_submit_job(r, s.running, e == 0 ? &b : NULL);
+	if (run_is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)
 		say_how_ranks_are_one();
 	accounting_release(&b);
 }
 
-/* Removes what was created for a command that could not be started. */
-static void undo(struct running *r)
+/* A step of a job that could not be started is a run without processes: the job has failed. */
+static void end_failed_step(struct running *r, int exitcode)
 {
-	static const char *const suffixes[] = {".json", ".rec", SAMPLE_FILES_SUFFIX};
+	const struct run_summary s = {.jobid = r->job.id,
+				      .dir = r->job.path,
+				      .argv = r->argv,
+				      .exitcode = exitcode,
+				      .cpu_total_known = true,
+				      .cpus = granted_cpus(),
+				      .warnings = r->warnings};
+	const struct run_times now = {clock_realtime_us(), clock_realtime_us()};
+	_cleanup_close_ int lock = job_directory_lock(&r->job);
+
+	end_metadata(r, &s);
+	(void)end_job(r, exitcode, &now);
+}
+
+/* Removes what was created for a command that could not be started. */
+static void undo(struct running *r, int exitcode)
+{
+	static const char *const suffixes[] = {SAMPLE_FILES_SUFFIX, ".json", ".rec"};
+	bool step = !r->began && r->job.layout->run_is_job;
 	_cleanup_free_ char *host =
 		xstrndup(r->file.path, strlen(r->file.path) - strlen(r->file.run) - strlen(".rec"));
 
 	(void)sidecar_end(&r->sidecar);
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+	if (step)
+		end_failed_step(r, exitcode);
+	for (size_t i = 0; i < (step ? 1 : ARRAY_SIZE(suffixes)); i++) {
 		_cleanup_free_ char *name = xasprintf("%s%s", r->file.run, suffixes[i]);
 
 		(void)unlinkat(r->file.dir, name, 0);
@@ -545,7 +455,8 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 
 	outlive_readers();
 	int error = argc < 1 ? 0 : command_error(argv[0]);
-	if (argc < 1 || o->dry || error) {
+	bool step = error && job_layout(ctx)->run_is_job && job_is_begun(ctx, o->dir);
+	if (argc < 1 || o->dry || (error && !step)) {
 		release(&r);
 		return argc < 1 ? usage_error("run", "run needs a command")
 		       : o->dry ? dry_run(ctx, o, argv)
@@ -578,7 +489,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	int status = res.error ? say_spawn_error(argv, res.error) : supervise_status(&res);
 	r.guard.status = status;
 	if (res.error)
-		undo(&r);
+		undo(&r, status);
 	else
 		conclude(&r, &res);
 	ctx->end_by = run_ends_by(ctx, &res);

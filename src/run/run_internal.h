@@ -7,7 +7,43 @@
 #include "records/accounting.h"
 #include "run/run.h"
 #include "run/supervisor.h"
+#include "sampler/sidecar.h"
 #include "sources/cgroup/cgroup.h"
+
+/*
+ * When memory runs out, the command must not suffer: before its start it is executed without
+ * recording, later we only wait for it. The exit status is always the command's.
+ */
+struct run_guard {
+	char **argv;
+	pid_t command; /* 0 before it has started */
+	int status;    /* its exit status; -1 before its end */
+};
+
+struct running {
+	struct context *ctx;
+	const struct run_options *o;
+	char **argv;
+	struct job_directory job;
+	enum job_origin origin;
+	bool began; /* this run created the job */
+	struct run_file file;
+	struct value *metadata;
+	struct value *meta; /* of the job at its end, where they could not be written */
+	struct value *warnings;
+	struct strbuf cgroup;
+	uint64_t cgroup_before_us;
+	struct cgroup_memory memory; /* of our cgroup, before */
+	struct sidecar sidecar;      /* samples the command, if requested */
+	struct run_guard guard;
+};
+
+/* Does this run print messages? */
+bool run_is_talking(const struct running *r);
+/* Stores a run that is a job by itself; a failure is reported and changes nothing else. With
+ * --no-submit the job goes into a store in memory, for the findings. b: its accounting; may be
+ * NULL. */
+void run_submit_job(struct running *r, uint64_t running, struct accounting *b);
 
 /* How often to open a job that others keep removing. */
 #define JOB_TRIES 10
@@ -19,15 +55,6 @@ int command_error(const char *file);
 int say_spawn_error(char *const *argv, int error);
 /* Executes the command without recording; returns only on failure, with the exit status. */
 int run_bare(char **argv);
-/*
- * When memory runs out, the command must not suffer: before its start it is executed without
- * recording, later we only wait for it. The exit status is always the command's.
- */
-struct run_guard {
-	char **argv;
-	pid_t command; /* 0 before it has started */
-	int status;    /* its exit status; -1 before its end */
-};
 void run_guard_memory(struct run_guard *g);
 /* Shows what a run would do. */
 int dry_run(struct context *ctx, const struct run_options *o, char **argv);

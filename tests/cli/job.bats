@@ -28,6 +28,32 @@ load lib
   [[ $output == *"already stopped"* ]] || fail "$output"
 }
 
+@test "a step that cannot be started fails the job, unless the job would begin with it" {
+  export PLIMSOLL_DB=$WORK/store.db
+  plimsoll start >id
+  plimsoll run -q -- true
+  run -127 --separate-stderr plimsoll run -- /no/such
+  equal "one line" "$stderr" "plimsoll: error: cannot run '/no/such': No such file or directory"
+  run -126 plimsoll run -q --sample 1s -- "$WORK"
+  plimsoll run -q -- true
+  plimsoll stop -q
+  equal status "$(plimsoll dump --json | jq .exitcode)" 127
+  equal runs "$(cat "$PLIMSOLL_PREFIX/$(cat id)"/*/*.json | jq -sc 'map([.exitcode, .command[0], (has("end"))])')" \
+    "[[0,\"true\",true],[127,\"/no/such\",true],[126,\"$WORK\",true],[0,\"true\",true]]"
+  equal samples "$(find "$PLIMSOLL_PREFIX" -name '*.smp')" ""
+  plimsoll submit -q
+  equal stored "$(plimsoll list --json last | jq -c '.[] | [.exitcode, .processes]')" '[127,2]'
+  equal accounted "$(plimsoll report --json last | jq '.accounting.cpu_residue')" 0
+  # a batch job that a run began
+  export SLURM_JOB_ID=4711
+  run -127 plimsoll run -q -- /no/such
+  [ ! -e "$PLIMSOLL_PREFIX/4711" ] || fail "a job of nothing"
+  plimsoll run -q -- true
+  run -127 plimsoll run -q -- /no/such
+  plimsoll run -q -- true
+  equal "batch job" "$(jq .exitcode "$PLIMSOLL_PREFIX/4711/job.json")" 127
+}
+
 @test "starting and stopping twice: a clear word, and an error only when asked for" {
   export PLIMSOLL_JOB=77
   plimsoll start -q

@@ -184,7 +184,9 @@ print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
   done
   run plimsoll monitor --pid 1 -- true
   equal status "$status" 2
-  run -127 plimsoll monitor -q --no-submit -d job -- /no/such/command
+  run -127 --separate-stderr plimsoll monitor --no-submit -d job -- /no/such/command
+  equal "one line" "$stderr" "plimsoll: error: cannot run '/no/such/command': No such file or directory"
+  [ ! -e job ] || fail "a directory was left"
 }
 
 @test "hosts: the first waits for the others and puts all together" {

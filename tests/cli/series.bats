@@ -682,3 +682,11 @@ busy_job() {
   plimsoll plot gaps -m process.wchar --total -q -o plot.svg
   grep -q 'mean 1.95 KiB/s, maximum 1.95 KiB/s' plot.svg || fail "$(grep -o 'mean [^<]*' plot.svg)"
 }
+
+@test "extract takes the job that was stored last" {
+  use_store
+  plimsoll run -q --sample 50ms -- sleep 0.2
+  plimsoll extract --plain last 0 9999999999 process.rss >answer.json
+  equal hosts "$(jq -r '.hostname | unique | join(" ")' answer.json)" "$(hostname)"
+  at_least rss "$(jq '."process.rss" | max' answer.json)" 100000
+}

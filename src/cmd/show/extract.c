@@ -66,8 +66,9 @@ const struct command command_extract = {
 		"belongs to one time and host, null if there is no value. Times are sorted and lie "
 		"between START and END inclusive, in seconds since 1970.\n\n"
 		"JOB is a job id of the batch system. PREFIX is the path of a collector's HDF5 files "
-		"PREFIX.EPOCH.hdf5, or one such file. Without it, the store is read. If a file cannot "
-		"be read, it is named and nothing is printed, unless --skip-damaged is given.\n\n"
+		"PREFIX.EPOCH.hdf5, or one such file. Without it, the store is read, and JOB may also "
+		"be a job name or `last`, the job stored last. If a file cannot be read, it is named "
+		"and nothing is printed, unless --skip-damaged is given.\n\n"
 		"METRIC is the name of a column in any table of the job. If several tables have it, "
 		"TABLE.METRIC selects one (jobprocstats.read_bytes); otherwise the first in the order "
 		"of the nodes' messages is used. Metrics of nodes are taken from the hosts that the "
@@ -78,7 +79,8 @@ const struct command command_extract = {
 		"4 if there are no data.",
 	.examples =
 		"  plimsoll extract /data/cluster 4711 1794709800 1794713400 cpu_run_real_total | gunzip\n"
-		"  plimsoll extract --db jobs.db 4711 1794709800 1794713400 job_tasks.ac_utime --plain\n",
+		"  plimsoll extract --db jobs.db 4711 1794709800 1794713400 job_tasks.ac_utime --plain\n"
+		"  plimsoll extract --plain last 0 9999999999 process.rss\n",
 	OPTIONS(struct options, rows),
 	.usage_status = EXTRACT_USAGE,
 	.run = run,
