@@ -9,10 +9,14 @@
 
 #define PHASE_NONE UINT32_MAX
 
+/* Who marked it; the store has the same numbers in phase.origin. */
+enum phase_source { PHASE_OF_PROGRAM, PHASE_OF_SCRIPT, PHASE_OF_COMMAND };
+
 struct phase_span {
 	uint32_t name;    /* number of its name */
 	uint32_t process; /* number of its process */
 	uint32_t tid;
+	uint32_t tree;   /* tree_first of its image in the store; 0: unknown */
 	uint32_t parent; /* place of the phase around it, which comes before it; PHASE_NONE */
 	int64_t rank;    /* -1: none */
 	int64_t begin_ns;
@@ -20,7 +24,7 @@ struct phase_span {
 	int64_t cpu_ns;      /* -1: unknown */
 	uint16_t depth;
 	uint8_t point, open; /* a point in time; without an end of its own */
-	uint8_t origin;      /* enum phase_origin of the store */
+	uint8_t origin;      /* enum phase_source */
 };
 
 enum phase_by { PHASE_BY_NAME, PHASE_BY_RANK, PHASE_BY_THREAD };

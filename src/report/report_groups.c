@@ -141,9 +141,10 @@ static uint32_t operation_of(struct report_loading *l, uint32_t tags)
 }
 
 static void group_one(struct report_loading *l, struct grouping *k, uint32_t *operations,
-		      const struct report_proc *p)
+		      const uint32_t *phases, const struct report_proc *p)
 {
 	struct report *r = l->r;
+	uint32_t phase = phases ? phases[p - l->procs] : 0;
 
 	add_process(group_of(&k[0], p->name, r->names[p->name]), p);
 	add_process(group_of(&k[2], p->host, r->names[p->host]), p);
@@ -154,6 +155,8 @@ static void group_one(struct report_loading *l, struct grouping *k, uint32_t *op
 
 		add_process(group_of(&k[1], of, r->names[of]), p);
 	}
+	if (phase)
+		add_process(group_of(&k[1], phase, r->names[phase]), p);
 	if (p->rank >= 0 && p->rank < 1 << 24) {
 		char name[16];
 
@@ -170,14 +173,15 @@ void report_make_groups(struct report_loading *l)
 	struct report *r = l->r;
 	struct grouping k[] = {
 		{.g = &r->executables}, {.g = &r->operations}, {.g = &r->hosts}, {.g = &r->ranks}};
+	_cleanup_free_ uint32_t *phases = report_phase_operations(l);
 	/* values of tags become names on the way; sets of tags have their numbers already */
 	_cleanup_free_ uint32_t *operations = xcalloc(r->name_count + 1, sizeof(*operations));
 
 	for (size_t i = 0; i < l->started; i++)
-		group_one(l, k, operations, &l->procs[l->by_start[i]]);
+		group_one(l, k, operations, phases, &l->procs[l->by_start[i]]);
 	for (size_t i = 0; i < l->count; i++)
 		if (l->procs[i].start == UNKNOWN || l->procs[i].duration == UNKNOWN)
-			group_one(l, k, operations, &l->procs[i]);
+			group_one(l, k, operations, phases, &l->procs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(k); i++)
 		free(k[i].place);
 	/* a single rank, as some tools write it for everything, is meaningless */

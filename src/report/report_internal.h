@@ -61,6 +61,9 @@ void report_make_groups(struct report_loading *l);
 void report_make_flame(struct report_loading *l);
 void report_make_bars(struct report_loading *l);
 void report_make_phases(struct report *r);
+/* For each process the phase of a script that it belongs to, as a number in report.names, or 0;
+ * NULL: there are none. Freed by the caller. */
+uint32_t *report_phase_operations(struct report_loading *l);
 void report_phases_release(struct report_phases *p);
 int report_load_series(struct report_loading *l);
 /* Hardware, cores and limits from the metadata. */

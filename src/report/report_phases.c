@@ -117,7 +117,7 @@ static bool find_dividing(const struct phase_list *l, const uint32_t *order,
 	for (size_t i = 0; i < l->count; i++) {
 		const struct phase_span *v = &l->v[order[i]];
 
-		if (v->origin != 1 || v->depth || v->point)
+		if (v->origin != PHASE_OF_SCRIPT || v->depth || v->point)
 			continue;
 		run = i && same_thread(v, &l->v[order[i - 1]]) ? run + 1 : 1;
 		if (run > best) {

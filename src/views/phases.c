@@ -41,7 +41,8 @@ enum {
 	C_ORIGIN,
 	C_BEGIN,
 	C_DURATION,
-	C_CPU
+	C_CPU,
+	C_TREE
 };
 
 /* The place of a name; strings of the store may repeat. */
@@ -84,6 +85,7 @@ static void take_row(struct phase_list *l, struct stmt *st, struct hash_map maps
 		.name = name_place(l, &maps[0], stmt_get_str(st, C_NAME)),
 		.process = process_place(l, &maps[1], st),
 		.tid = (uint32_t)stmt_get_int(st, C_TID),
+		.tree = (uint32_t)stmt_get_int(st, C_TREE),
 		.parent = parent ? (uint32_t)parent->value : PHASE_NONE,
 		.rank = stmt_is_null(st, C_RANK) ? -1 : stmt_get_int(st, C_RANK),
 		.begin_ns = begin,
@@ -124,8 +126,9 @@ int phase_list_load(struct phase_list *l, struct store *s, int64_t job)
 	_cleanup_stmt_ struct stmt *st = store_query(
 		s,
 		"SELECT p.id - $1, n.bytes, p.log, h.bytes, p.pid, p.tid, p.rank, p.parent, p.depth, "
-		"p.state, p.origin, p.begin_ns, p.duration_ns, p.cpu_ns FROM phase p "
-		"JOIN string n ON n.id = $1 + p.name LEFT JOIN string h ON h.id = $1 + p.host "
+		"p.state, p.origin, p.begin_ns, p.duration_ns, p.cpu_ns, t.first "
+		"FROM phase p JOIN string n ON n.id = $1 + p.name "
+		"LEFT JOIN string h ON h.id = $1 + p.host LEFT JOIN tree t ON t.id = $1 + p.process "
 		"WHERE p.id BETWEEN $1 AND $2 ORDER BY p.id",
 		db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));
 	while ((r = stmt_step(st)) == 1)
@@ -175,7 +178,7 @@ static void json_ns(struct json_writer *j, const char *key, double ns)
 	json_f64(j, key, ns < 0 ? NAN : ns / 1000);
 }
 
-/* By enum phase_origin. */
+/* By enum phase_source. */
 static const char *const origins[] = {"program", "script", "command"};
 
 /* ---- statistics ----------------------------------------------------------------------------- */

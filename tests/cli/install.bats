@@ -7,8 +7,9 @@ load lib
 @test "an installed program finds its library and modules, and has its manual" {
   cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
   for file in bin/plimsoll bin/epmt bin/perfmon bin/colmet-collector bin/papi_avail bin/check_events lib/libplimsoll.so lib/libpapiex.so lib/plimsoll/archive.so share/man/man1/plimsoll.1 \
-    share/man/man1/plimsoll-run.1 share/man/man5/plimsoll-record.5 share/man/man7/plimsoll-metrics.7 \
-    include/plimsoll/record.h share/plimsoll/python/plimsoll.py; do
+    share/man/man1/plimsoll-run.1 share/man/man5/plimsoll-record.5 share/man/man5/plimsoll-mark.5 share/man/man7/plimsoll-metrics.7 \
+    include/plimsoll/record.h include/plimsoll/mark.h share/plimsoll/python/plimsoll.py share/plimsoll/python/plimsoll_mark.py \
+    share/plimsoll/fortran/plimsoll_mark.f90 share/plimsoll/fortran/plimsoll_mark.c; do
     [ -e "usr/$file" ] || fail "$file is not installed"
   done
   # a tool of PAPI's own stays
