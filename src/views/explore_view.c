@@ -12,7 +12,7 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static bool among(const struct word_list *l, const char *word)
+static bool among(const struct explore_words *l, const char *word)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (!strcmp(l->word[i], word))
@@ -29,7 +29,8 @@ static bool is_wanted(const struct explore_options *o, const struct experiment_j
 		named = o->jobs[i] == j->no;
 	if (!named || !among(&o->groups, j->group) || !among(&o->segments, j->segment))
 		return false;
-	return o->exit == EXIT_ANY || (o->exit == EXIT_BADLY ? failed : j->has_exitcode && !failed);
+	return o->exit == EXPLORE_ANY ||
+	       (o->exit == EXPLORE_FAILED ? failed : j->has_exitcode && !failed);
 }
 
 int explore_view_load(struct explore_view *v, struct store *s, const struct explore_options *o)
