@@ -248,17 +248,17 @@ static void *work(void *user)
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
-static int take_events(struct hook *h, const char *words, struct strbuf *why)
+static int take_events(struct hook *h, const struct config *c, struct strbuf *why)
 {
-	for (const char *p = words; *p; p += strspn(p, ", ")) {
+	for (const char *p = config_get(c, SETTING_HOOK_ON); *p; p += strspn(p, ", ")) {
 		size_t n = strcspn(p, ", "), i = 0;
 
 		while (i < HOOK_EVENTS_END &&
 		       (strncmp(hook_event_names[i], p, n) != 0 || hook_event_names[i][n]))
 			i++;
 		if (n && i == HOOK_EVENTS_END)
-			return strbuf_fail(why, -EINVAL, "hook_on: unknown event '%.*s'", (int)n,
-					   p);
+			return config_bad_value(c, SETTING_HOOK_ON, "submitted, failed or both",
+						why);
 		if (n)
 			h->wanted[i] = true;
 		p += n;
@@ -313,12 +313,10 @@ static int read_settings(struct hook *h, const struct config *c, uint64_t *ret_t
 
 	if (parse_duration_ns(timeout, ret_timeout_ns) < 0 || *ret_timeout_ns < 10000000 ||
 	    *ret_timeout_ns > 600 * PAUSE_NS)
-		return strbuf_fail(why, -EINVAL,
-				   "hook_timeout: '%s' is not a duration of 10ms to 10m", timeout);
+		return config_bad_value(c, SETTING_HOOK_TIMEOUT, "a duration of 10ms to 10m", why);
 	if (parse_u64(tries, &h->tries) < 0 || !h->tries || h->tries > 1000)
-		return strbuf_fail(why, -EINVAL, "hook_tries: '%s' is not a number from 1 to 1000",
-				   tries);
-	return take_events(h, config_get(c, SETTING_HOOK_ON), why);
+		return config_bad_value(c, SETTING_HOOK_TRIES, "a number from 1 to 1000", why);
+	return take_events(h, c, why);
 }
 
 static void free_hook(struct hook *h)

@@ -12,7 +12,7 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static bool among(const struct word_list *l, const char *word)
+static bool among(const struct explore_words *l, const char *word)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (!strcmp(l->word[i], word))

@@ -4,15 +4,20 @@
 
 #include "analysis/explore.h"
 #include "store/experiment.h"
-#include "store/query.h"
 
-enum explore_exit { EXPLORE_ANY, EXPLORE_SUCCEEDED, EXPLORE_FAILED };
+#define EXPLORE_WORDS_MAX 64
+struct explore_words {
+	const char *word[EXPLORE_WORDS_MAX];
+	size_t count;
+};
+
+enum explore_exit { EXPLORE_ANY, EXPLORE_OK, EXPLORE_FAILED };
 
 struct explore_options {
 	struct experiment_query query;
 	const int64_t *jobs; /* only these, by their numbers; NULL: all */
 	size_t job_count;
-	struct word_list groups, segments; /* only jobs of any of these; none: all */
+	struct explore_words groups, segments; /* only jobs of any of these; none: all */
 	enum explore_exit exit;
 	const char *expected; /* segments that every group should have; NULL: those that any has */
 	uint64_t limit;       /* groups to print */

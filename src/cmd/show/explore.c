@@ -128,7 +128,7 @@ static const struct option_row rows[] = {
 	 LIST(struct explore_command, explore.segments.word, explore.segments.count)},
 	{OPT_CHOICE, 0, "exit", "WORD", "only jobs that succeeded or failed",
 	 AT(struct explore_command, explore.exit),
-	 WORDS({"ok", EXPLORE_SUCCEEDED}, {"failed", EXPLORE_FAILED})},
+	 WORDS({"ok", EXPLORE_OK}, {"failed", EXPLORE_FAILED})},
 	{OPT_CALL, 0, "expect", "SEGMENTS",
 	 "segments that every group should have: FROM..TO/STEP or A,B,...; default: all that occur",
 	 .call = take_expected,
