@@ -130,6 +130,8 @@ value() {
   # a hostile name is a name
   run -0 plimsoll ops a --by "op' OR 1=1; DROP TABLE job; --"
   equal there "$(plimsoll list --ids | tr '\n' ' ')" 'a b '
+  PLIMSOLL_DATA_MOVEMENT=' ' run -2 plimsoll ops a --cost
+  [[ $output == *"--cost needs tags"* ]] || fail "$output"
   PLIMSOLL_DATA_MOVEMENT='a:b:c' run -2 plimsoll ops a --cost
 }
 

@@ -102,7 +102,9 @@ static void report_none(struct store *s, const struct operation_list *l,
 		images += l->jobs[i].images;
 	if (!images && l->count == 1 && tell_unrecorded(s, l->jobs[0].job))
 		return;
-	if (meant)
+	if (!l->count)
+		log_warn("no job in '%s' matches the filter", s->where);
+	else if (meant)
 		log_warn("no process has the tag; a tag is KEY:VALUE: --tag '%s'", meant);
 	else if (o->tags.count || o->by)
 		log_warn("no process of %s has such tags; `plimsoll tags JOB` lists those in use",
@@ -133,6 +135,9 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error("ops", "--cost, --roots and --total cannot be combined");
 	if (!read_tags(ctx, o, tags))
 		return EXIT_USAGE;
+	if (o->cost && !tags->list.count)
+		return usage_error("ops",
+				   "--cost needs tags: use --tag, or the setting data_movement");
 	if (!operation_metric_find(out.metric_name, &out.metric))
 		return usage_error(
 			"ops",
