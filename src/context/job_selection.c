@@ -31,11 +31,12 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 
 	while (r > 0 && (r = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
+		_cleanup_free_ char *jobid = xstrdup(stmt_get_str(st, 1));
 		int64_t no = stmt_get_int(st, 0);
 
 		if (!stmt_get_int(st, 3))
-			strbuf_addstr(&label, stmt_get_str(st, 1));
-		else if (job_label(s, no, stmt_get_text(st, 1, NULL), &label) < 0)
+			strbuf_addstr(&label, jobid);
+		else if (job_label(s, no, jobid, &label) < 0)
 			return -EIO;
 		GROW(js->v, js->count, js->cap);
 		js->v[js->count++] = (struct selected_job){
