@@ -31,6 +31,7 @@ static int add_rows(struct job_selection *js, struct store *s, struct stmt *st)
 
 	while (r > 0 && (r = stmt_step(st)) == 1) {
 		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
+		_cleanup_free_ char *jobid = xstrdup(stmt_get_str(st, 1));
 		int64_t no = stmt_get_int(st, 0);
 
 		if (!stmt_get_int(st, 3))
