@@ -285,3 +285,17 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
   run -1 plimsoll rca x5 --model ops
   [[ $output == *"model 'ops' is a model of operations: use it with --op"* ]] || fail "$output"
 }
+
+@test "EPMT's numbers: a model of its own database is the one that train computes" {
+  local file=$DATA/epmt/database/epmt-4.11.sqlite.xz
+  [ -f "$file" ] || skip "no sample data beside the project"
+  use_store
+  xz -dc "$file" >epmt.sqlite
+  plimsoll db import -q "$WORK/epmt.sqlite"
+  plimsoll model show --json ref1 | jq -S .computed >stored
+  jq -e '(keys == ["iqr", "modified_z_score", "z_score"]) and (.z_score | keys == ["cpu_time", "duration", "num_procs"])' stored
+  equal inside "$(plimsoll outliers --csv --model ref1 685000 685003 685016 | sed 1d | cut -d, -f2- | sort -u)" 0,0,0
+  plimsoll model train ref1
+  plimsoll model show --json ref1 | jq -S .computed >trained
+  diff stored trained
+}

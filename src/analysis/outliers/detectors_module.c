@@ -81,7 +81,7 @@ int detect_abod(const double *x, size_t n, size_t d, double *scores)
 	_cleanup_free_ struct neighbour *near = xcalloc(n, sizeof(*near));
 
 	for (size_t i = 0; i < n; i++) {
-		double sum = 0, squares = 0, cosines[NEIGHBOURS * NEIGHBOURS];
+		double sum = 0, squares = 0, cosines[NEIGHBOURS * NEIGHBOURS] = {0};
 		size_t count = 0;
 
 		sort_neighbours(x, n, d, i, near);

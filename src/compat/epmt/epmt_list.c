@@ -370,7 +370,7 @@ static int list_unprocessed(struct listing *l)
 	return 0;
 }
 
-/* As EPMT has them; nothing here makes or reads models yet. */
+/* Ours have the shape that EPMT has. */
 static int list_models(struct listing *l)
 {
 	_cleanup_value_ struct value *models = NULL;

@@ -353,7 +353,7 @@ static int choose_methods(const struct outlier_request *q, struct outlier_result
 			strbuf_addf(&res->notes, "model '%s' was made without %s\n", q->model->name,
 				    outlier_methods[m].name);
 	}
-	if (!outlier_rules_count(&res->rules))
+	if (q->model && !outlier_rules_count(&res->rules))
 		return strbuf_fail(why, -ENOENT,
 				   "model '%s' has none of these methods; `plimsoll model show` "
 				   "lists those that it has",

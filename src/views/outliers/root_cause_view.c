@@ -80,9 +80,10 @@ static int rank_features(const struct root_cause_request *q, const struct outlie
 		ret->count++;
 	}
 	root_causes_sort(ret->v, ret->count);
-	return ret->count ? 0
-			  : strbuf_fail(why, -ENOENT, "model '%s' does not have this operation",
-					q->job.model->name);
+	if (!ret->count && q->job.model)
+		return strbuf_fail(why, -ENOENT, "model '%s' does not have this operation",
+				   q->job.model->name);
+	return 0;
 }
 
 int root_causes_find(const struct root_cause_request *q, struct store *s, struct root_causes *ret,
@@ -200,7 +201,7 @@ static double typical(const struct root_cause_request *q, const struct root_caus
 {
 	struct feature_model m;
 
-	if (cause->reference.count)
+	if (cause->reference.count || !q->job.model)
 		return cause->reference.median;
 	const struct value *computed = model_computed(
 		q->job.model->json, q->job.op_tags ? q->job.op_tags->list.items[0] : NULL);
