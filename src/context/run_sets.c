@@ -15,6 +15,7 @@ void run_sets_release(struct run_sets *r)
 	free(r->labels);
 	free(r->jobs);
 	fingerprint_release(&r->fingerprint);
+	strbuf_release(&r->description);
 	strbuf_release(&r->warnings);
 	*r = (struct run_sets)RUN_SETS_INIT;
 }
@@ -99,6 +100,7 @@ static int add_found(struct run_sets *r, struct store *s, const struct run_sets_
 
 	if (n < 0)
 		return (int)n;
+	fingerprint_text(&r->description, &r->fingerprint);
 	_cleanup_free_ bool *failed = xcalloc((size_t)n + 1, sizeof(*failed));
 	for (int64_t i = 0; i < n; i++) {
 		int f = q->with_failed ? 0 : has_failed(s, found[i]);
@@ -140,7 +142,7 @@ static int find_baseline(struct run_sets *r, struct store *s, const struct job_s
 	if (e < 0 || r->b_count)
 		return e;
 	strbuf_addstr(why, "there are no earlier runs like these in the store: ");
-	fingerprint_text(why, &r->fingerprint);
+	strbuf_addstr(why, r->description.buf);
 	strbuf_addstr(why, r->b_failed ? "; all of them failed, --with-failed takes them"
 				       : "; name the runs of the baseline behind --");
 	return -ENOENT;
