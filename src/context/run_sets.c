@@ -15,6 +15,7 @@ void run_sets_release(struct run_sets *r)
 	free(r->labels);
 	free(r->jobs);
 	fingerprint_release(&r->fingerprint);
+	strbuf_release(&r->description);
 	strbuf_release(&r->warnings);
 	*r = (struct run_sets)RUN_SETS_INIT;
 }
@@ -92,33 +93,20 @@ static int add_found(struct run_sets *r, struct store *s, const struct run_sets_
 		     int64_t before_us, bool baseline)
 {
 	_cleanup_free_ int64_t *found = NULL;
-	/* failed ones among them do not count for the limit; there may be many */
-	const uint64_t limit = q->with_failed ? q->baseline_last : SIZE_MAX;
-	int64_t n = fingerprint_find(s, &r->fingerprint, q->ignore_tags, before_us, limit, &found);
-	int64_t good = 0, skip;
+	const struct fingerprint_search search = {.ignore_tags = q->ignore_tags,
+						  .before_us = before_us,
+						  .limit = q->baseline_last,
+						  .with_failed = q->with_failed};
+	const int64_t n = fingerprint_find(s, &r->fingerprint, &search, &found,
+					   baseline ? &r->b_failed : &r->a_failed);
 
 	if (n < 0)
 		return (int)n;
-	_cleanup_free_ bool *failed = xcalloc((size_t)n + 1, sizeof(*failed));
-	for (int64_t i = 0; i < n; i++) {
-		int f = q->with_failed ? 0 : has_failed(s, found[i]);
-
-		if (f < 0)
-			return f;
-		failed[i] = f;
-		good += !f;
-	}
-	skip = (uint64_t)good > q->baseline_last ? good - (int64_t)q->baseline_last : 0;
+	fingerprint_text(&r->description, &r->fingerprint);
 	for (int64_t i = 0; i < n; i++) {
 		_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
-		_cleanup_free_ char *id = NULL;
+		_cleanup_free_ char *id = job_id_of(s, found[i]);
 
-		if (failed[i] || skip > 0) {
-			*(baseline ? &r->b_failed : &r->a_failed) += failed[i] && !skip;
-			skip -= !failed[i];
-			continue;
-		}
-		id = job_id_of(s, found[i]);
 		if (!id || job_label(s, found[i], id, &label) < 0)
 			return -EIO;
 		add_run(r, found[i], label.buf, baseline);
@@ -140,7 +128,7 @@ static int find_baseline(struct run_sets *r, struct store *s, const struct job_s
 	if (e < 0 || r->b_count)
 		return e;
 	strbuf_addstr(why, "there are no earlier runs like these in the store: ");
-	fingerprint_text(why, &r->fingerprint);
+	strbuf_addstr(why, r->description.buf);
 	strbuf_addstr(why, r->b_failed ? "; all of them failed, --with-failed takes them"
 				       : "; name the runs of the baseline behind --");
 	return -ENOENT;

@@ -23,11 +23,12 @@ struct run_sets {
 	size_t a_failed, b_failed;      /* left out */
 	bool by_fingerprint;            /* the baseline was found so */
 	struct fingerprint fingerprint; /* of the first run */
+	struct strbuf description;      /* of the fingerprint, if runs were found by it */
 	struct strbuf warnings;         /* lines */
 };
-#define RUN_SETS_INIT                   \
-	{                               \
-		.warnings = STRBUF_INIT \
+#define RUN_SETS_INIT                                               \
+	{                                                           \
+		.description = STRBUF_INIT, .warnings = STRBUF_INIT \
 	}
 void run_sets_release(struct run_sets *r);
 #define _cleanup_run_sets_ _cleanup_(run_sets_release)

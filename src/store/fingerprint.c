@@ -300,50 +300,66 @@ static int matches(struct store *s, int64_t job, const struct fingerprint *f, co
 	return r < 0 ? r : str_same(other.node, f->node);
 }
 
-/* The candidates, all at once: other statements run for each of them. */
-static int64_t jobs_before(struct store *s, int64_t before_us, int64_t **ret)
+struct candidate {
+	int64_t no;
+	bool failed;
+};
+
+/* The candidates, all at once, the latest first: other statements run for each of them. */
+static int64_t jobs_before(struct store *s, int64_t before_us, struct candidate **ret)
 {
-	_cleanup_stmt_ struct stmt *st = store_query(
-		s, "SELECT no FROM job WHERE start_us < $1 ORDER BY start_us DESC, no DESC",
-		db_int(before_us));
+	_cleanup_stmt_ struct stmt *st =
+		store_query(s,
+			    "SELECT no, exitcode FROM job WHERE start_us < $1 "
+			    "ORDER BY start_us DESC, no DESC",
+			    db_int(before_us));
 	size_t count = 0, cap = 0;
 	int r;
 
 	*ret = NULL;
 	while ((r = stmt_step(st)) == 1) {
 		GROW(*ret, count, cap);
-		(*ret)[count++] = stmt_get_int(st, 0);
+		(*ret)[count++] = (struct candidate){
+			stmt_get_int(st, 0), !stmt_is_null(st, 1) && stmt_get_int(st, 1) != 0};
 	}
 	return r < 0 ? r : (int64_t)count;
 }
 
-int64_t fingerprint_find(struct store *s, const struct fingerprint *f, const char *ignore_tags,
-			 int64_t before_us, size_t limit, int64_t **ret)
+static void reverse(int64_t *v, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		const int64_t t = v[i];
+
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
+	}
+}
+
+int64_t fingerprint_find(struct store *s, const struct fingerprint *f,
+			 const struct fingerprint_search *q, int64_t **ret, size_t *ret_failed)
 {
 	_cleanup_(reader_release) struct reader rd = {0};
-	_cleanup_free_ int64_t *all = NULL;
+	_cleanup_free_ struct candidate *all = NULL;
 	int64_t *found = NULL;
-	size_t count = 0, cap = 0;
-	int64_t n = jobs_before(s, before_us, &all), r = n < 0 ? n : 0;
+	size_t count = 0, cap = 0, failed = 0;
+	int64_t n = jobs_before(s, q->before_us, &all), r = n < 0 ? n : 0;
 
 	reader_open(&rd, s);
-	for (int64_t i = 0; i < n && count < limit && r >= 0; i++) {
-		r = matches(s, all[i], f, ignore_tags, &rd);
-		if (r == 1) {
+	for (int64_t i = 0; i < n && count < q->limit && r >= 0; i++) {
+		r = matches(s, all[i].no, f, q->ignore_tags, &rd);
+		if (r == 1 && all[i].failed && !q->with_failed) {
+			failed++;
+		} else if (r == 1) {
 			GROW(found, count, cap);
-			found[count++] = all[i];
+			found[count++] = all[i].no;
 		}
 	}
 	if (r < 0) {
 		free(found);
 		return r;
 	}
-	for (size_t i = 0; i < count / 2; i++) {
-		const int64_t t = found[i];
-
-		found[i] = found[count - 1 - i];
-		found[count - 1 - i] = t;
-	}
+	reverse(found, count);
 	*ret = found;
+	*ret_failed = failed;
 	return (int64_t)count;
 }

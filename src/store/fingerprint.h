@@ -31,7 +31,14 @@ const char *fingerprint_difference(const struct fingerprint *a, const struct fin
 /* One line for people: the command, the tags, the nodes. */
 void fingerprint_text(struct strbuf *out, const struct fingerprint *f);
 
-/* The latest jobs with this fingerprint that started before a time, at most `limit`, in the order
- * of their start; *ret is freed by the caller. The number of jobs, or a negative errno. */
-int64_t fingerprint_find(struct store *s, const struct fingerprint *f, const char *ignore_tags,
-			 int64_t before_us, size_t limit, int64_t **ret);
+/* Which jobs to find by a fingerprint. */
+struct fingerprint_search {
+	const char *ignore_tags; /* as for fingerprint_load() */
+	int64_t before_us;       /* jobs that started before this */
+	size_t limit;            /* the latest so many */
+	bool with_failed;        /* otherwise jobs with an exit status other than 0 do not count */
+};
+/* The jobs in the order of their start; *ret is freed by the caller, *ret_failed counts those that
+ * were left out between them. The number of jobs, or a negative errno. */
+int64_t fingerprint_find(struct store *s, const struct fingerprint *f,
+			 const struct fingerprint_search *q, int64_t **ret, size_t *ret_failed);

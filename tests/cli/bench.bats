@@ -66,6 +66,9 @@ get() {
   what plimsoll bench -n 2 -- ./nothing
   equal "no such command" "$status$(wc -l <messages)" 11
   grep -q "cannot run './nothing'" messages
+  PLIMSOLL_DB=/proc/none.db what plimsoll bench -n 2 -- touch ran
+  equal "a store that cannot be written" "$status$(wc -l <messages)" 11
+  [ ! -e ran ] || fail "it ran, though it could not be stored"
   what plimsoll bench -n 2 --warmup 1 -- false
   equal "failure while warming up" "$status" 1
   grep -q 'warm-up run 1 of false failed with status 1' messages

@@ -120,6 +120,14 @@ static int conclude(struct context *ctx, const struct bench_options *o,
 	return o->gate && q->count > 1 ? comparison_status(c.verdict) : EXIT_OK;
 }
 
+/* Nothing runs that could not be stored. */
+static bool is_store_ready(struct context *ctx)
+{
+	_cleanup_store_ struct store *s = NULL;
+
+	return open_store(ctx, STORE_WRITE, &s) >= 0;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct bench_options *o = ctx->options;
@@ -137,6 +145,8 @@ static int run(struct context *ctx, int argc, char **argv)
 		return status;
 	if (o->gate && q.count < 2)
 		return usage_error("bench", "bench: --gate needs two commands to compare");
+	if (!is_store_ready(ctx))
+		return EXIT_FAILED;
 	int e = bench_run(ctx, &q, &r);
 	if (!r.runs[0] && (q.count < 2 || !r.runs[1])) {
 		ctx->end_by = r.signal;

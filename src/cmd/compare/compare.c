@@ -20,16 +20,11 @@ static int load_where(const struct run_comparison *c, struct store *s, const str
 	return 0;
 }
 
-static int print(const struct comparison_options *o, struct run_comparison *c, struct store *s,
-		 const struct run_sets *sets)
+static int print(const struct comparison_options *o, const struct run_comparison *c,
+		 struct store *s, const struct run_sets *sets)
 {
 	_cleanup_run_figures_ struct run_figures where = {0};
-	_cleanup_strbuf_ struct strbuf fingerprint = STRBUF_INIT;
 
-	if (sets->by_fingerprint) {
-		fingerprint_text(&fingerprint, &sets->fingerprint);
-		c->fingerprint = fingerprint.buf;
-	}
 	if (o->json)
 		return run_comparison_json(c, stdout);
 	if (o->csv)

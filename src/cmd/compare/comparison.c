@@ -98,6 +98,7 @@ int comparison_load(struct context *ctx, int argc, char **argv, const char *comm
 		.a_failed = sets->a_failed,
 		.b_failed = sets->b_failed,
 		.run_names = (const char *const *)sets->labels,
+		.fingerprint = sets->by_fingerprint ? sets->description.buf : NULL,
 	};
 	if (run_comparison_make(c, *s, sets->jobs, o->metrics, o->metric_count, groups, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);

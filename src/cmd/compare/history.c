@@ -37,7 +37,7 @@ static int run(struct context *ctx, int argc, char **argv)
 					   .with_failed = o->c.with_failed,
 					   .ignore_tags = o->c.ignore_tags,
 					   .baseline_last = o->limit};
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, fingerprint = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_run_sets_ struct run_sets sets = RUN_SETS_INIT;
 	_cleanup_store_ struct store *s = NULL;
 	enum plot_form form;
@@ -58,10 +58,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	h.how.relative = o->c.min_effect;
 	h.how.alpha = 1 - o->c.confidence;
 	h.how.seed = o->seed;
-	if (sets.by_fingerprint) {
-		fingerprint_text(&fingerprint, &sets.fingerprint);
-		h.fingerprint = fingerprint.buf;
-	}
+	h.fingerprint = sets.by_fingerprint ? sets.description.buf : NULL;
 	if (histories_make(&h, s, sets.jobs, (const char *const *)sets.labels, sets.a_count,
 			   o->c.metrics, o->c.metric_count, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
