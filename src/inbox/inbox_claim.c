@@ -183,7 +183,7 @@ static int open_beside(const struct claim *c, const char *name, struct strbuf *w
 	struct stat st;
 
 	if (mkdirat(c->dirfd, name, 0700) < 0 && errno != EEXIST)
-		return strbuf_fail(why, -errno, "cannot make '%s/%s': %s", c->dir, name,
+		return strbuf_fail(why, -errno, "cannot create '%s/%s': %s", c->dir, name,
 				   strerror(errno));
 	int fd = openat(c->dirfd, name, DIR_FLAGS);
 	if (fd < 0)

@@ -535,7 +535,7 @@ C
   echo text >file
   for kind in store hdf5 csv; do
     run -1 plimsoll collect --log "log.$kind" --bind 'tcp://127.0.0.1:*' --sink "$kind:$WORK/file/sub/x"
-    [[ $output == *"cannot make directory '$WORK/file/sub': Not a directory"* || $output == *"cannot make directory '$WORK/file/sub'"* ]] || fail "$kind: $output"
+    [[ $output == *"cannot create directory '$WORK/file/sub': Not a directory"* || $output == *"cannot create directory '$WORK/file/sub'"* ]] || fail "$kind: $output"
   done
 }
 

@@ -449,7 +449,7 @@ S
   touch file
   run plimsoll run -o file/job -- echo ran
   equal status "$status" 0
-  [[ $output == *"cannot make directory 'file/job'"* && $output == *ran* ]] || fail "$output"
+  [[ $output == *"cannot create directory 'file/job'"* && $output == *ran* ]] || fail "$output"
   run plimsoll run -o file/job -e -- echo ran
   equal status "$status" 1
 }

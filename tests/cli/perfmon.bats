@@ -209,7 +209,7 @@ same_lengths() {
   perfmon -i 1
   wait $JOB
   [ -d ".ipc-$ID" ]
-  grep -q "WARNING .* cannot make '.*/.ipc-$ID'" ska_sdp_monitoring_metrics.log
+  grep -q "WARNING .* cannot create '.*/.ipc-$ID'" ska_sdp_monitoring_metrics.log
   at_least ticks "$(metric ".[\"$(hostname)\"].time_stamps | length")" 1
 }
 
@@ -273,7 +273,7 @@ same_lengths() {
   export PBS_JOBID=../../etc
   run perfmon -d out
   equal status "$status" 1
-  grep -q "ERROR .* job id '../../etc' cannot be used" out/ska_sdp_monitoring_metrics.log
+  grep -q "ERROR .* invalid job id '../../etc'" out/ska_sdp_monitoring_metrics.log
 }
 
 @test "a hostile node file is as none" {
@@ -297,7 +297,7 @@ same_lengths() {
   run --separate-stderr perfmon -i 1 --gen_rep
   wait $JOB
   equal status "$status" 1
-  [[ $output$stderr == *"no plots: cannot make directory '$WORK/plots': Not a directory"* ]] || fail "$output$stderr"
+  [[ $output$stderr == *"no plots: cannot create directory '$WORK/plots': Not a directory"* ]] || fail "$output$stderr"
   equal hosts "$(metric .host_names)" "[\"$(hostname)\"]"
   grep -q 'WARNING .* hosts that did not report within 1 s: elsewhere' ska_sdp_monitoring_metrics.log
 }
@@ -391,5 +391,5 @@ memory_used num_procs pci_thgpt power_usage temperature time_stamps utilization_
   run --separate-stderr perfmon -d file/below
   equal status "$status" 1
   equal stdout "$output" ""
-  grep -q "perfmon: error: cannot make directory '.*file/below'" <<<"$stderr"
+  grep -q "perfmon: error: cannot create directory '.*file/below'" <<<"$stderr"
 }

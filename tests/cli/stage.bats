@@ -31,7 +31,7 @@ litter() {
   equal mode "$(stat -c %a new/a.tgz)" 600
   make_job c 5
   run -1 plimsoll stage -d no/such/place c
-  [[ $output == *"cannot make directory 'no/such/place'"* ]] || fail "$output"
+  [[ $output == *"cannot create directory 'no/such/place'"* ]] || fail "$output"
   [ -f c/job.json ]
 }
 

@@ -83,7 +83,7 @@ static int try_format(const struct table_format *f, struct strbuf *why)
 	struct table_file *file = NULL;
 
 	if (!mkdtemp(dir)) {
-		strbuf_addf(why, "cannot make directory '%s': %s", dir, strerror(errno));
+		strbuf_addf(why, "cannot create directory '%s': %s", dir, strerror(errno));
 		return -errno;
 	}
 	_cleanup_free_ char *path = xasprintf("%s/table%s", dir, f->suffix);

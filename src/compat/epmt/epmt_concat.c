@@ -39,7 +39,7 @@ static void put_aside(const struct epmt *e, const char *file)
 		return;
 	_cleanup_free_ char *to = xasprintf("%s/%s.error", e->error_dir, path_base(file));
 	if (mkdir(e->error_dir, 0755) < 0 && errno != EEXIST)
-		log_warn("cannot make '%s': %s; '%s' stays", e->error_dir, strerror(errno), file);
+		log_warn("cannot create '%s': %s; '%s' stays", e->error_dir, strerror(errno), file);
 	else if (link(file, to) < 0 || unlink(file) < 0)
 		log_warn("cannot move '%s' to '%s': %s", file, to, strerror(errno));
 }

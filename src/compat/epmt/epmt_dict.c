@@ -9,6 +9,45 @@
 #include "jobs/tags.h"
 #include "store/job_metadata.h"
 
+/* ---- columns -------------------------------------------------------------------------------- */
+
+/* PARENT: the number of a process in its job; SERVER_TIME: without the time zone of the job. */
+enum kind { NUMBER, TEXT, TIME, SERVER_TIME, TAGS, PARENT };
+
+/* A column of the store under EPMT's name. */
+struct column {
+	const char *name, *column;
+	enum kind kind;
+};
+
+static struct value *column_value(struct stmt *st, int i, const struct column *c, const char *zone,
+				  int64_t job)
+{
+	if (c->kind == TAGS)
+		return tags_parse(stmt_is_null(st, i) ? "" : stmt_get_str(st, i), NULL);
+	if (stmt_is_null(st, i))
+		return value_new(VALUE_NONE);
+	switch (c->kind) {
+	case TEXT:
+		return value_str(stmt_get_str(st, i));
+	case TIME:
+	case SERVER_TIME:
+		return jobmeta_local_time(stmt_get_int(st, i), c->kind == TIME ? zone : NULL);
+	case PARENT:
+		return value_int(store_key(job, (uint32_t)stmt_get_int(st, i)));
+	default:
+		return value_int(stmt_get_int(st, i));
+	}
+}
+
+static void add_select(struct sql *q, const struct column *c, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		sql_add(q, i ? ", " : "SELECT ");
+		sql_add(q, c[i].column);
+	}
+}
+
 /* ---- jobs ----------------------------------------------------------------------------------- */
 
 /* A metric never replaces what the job itself has: num_threads is the number of threads, as in
@@ -87,33 +126,32 @@ static int add_proc_tags(struct store *s, int64_t job, struct value *to)
 	return r < 0 ? r : 0;
 }
 
-static struct value *time_or_none(struct stmt *st, int column, const char *zone)
-{
-	return stmt_is_null(st, column) ? value_new(VALUE_NONE)
-					: jobmeta_local_time(stmt_get_int(st, column), zone);
-}
+static const struct column job_columns[] = {
+	{"jobid", "jobid", TEXT},
+	{"jobname", "jobname", TEXT},
+	{"user", "username", TEXT},
+	{"exitcode", "exitcode", NUMBER},
+	{"duration", "duration_us", NUMBER},
+	{"cpu_time", "cpu_us", NUMBER},
+	{"start", "start_us", TIME},
+	{"end", "end_us", TIME},
+	{"submit", "submit_us", TIME},
+	{"created_at", "ingested_us", SERVER_TIME},
+	{"updated_at", "ingested_us", SERVER_TIME},
+};
 
 static int add_metadata(struct store *s, int64_t job, const char *zone, struct value *all)
 {
-	static const char *const names[] = {"jobid",    "jobname",    "user",      "exitcode",
-					    "duration", "cpu_time",   "start",     "end",
-					    "submit",   "created_at", "updated_at"};
-	_cleanup_stmt_ struct stmt *st = store_query(
-		s,
-		"SELECT jobid, jobname, username, exitcode, duration_us, cpu_us, start_us, "
-		"end_us, submit_us, ingested_us, ingested_us FROM job WHERE no = $1",
-		db_int(job));
+	_cleanup_sql_ struct sql q = SQL_INIT;
 
+	add_select(&q, job_columns, ARRAY_SIZE(job_columns));
+	sql_add(&q, " FROM job WHERE no = ");
+	sql_int(&q, job);
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
 	int r = stmt_step(st);
-
-	for (int i = 0; r == 1 && i < (int)ARRAY_SIZE(names); i++) {
-		struct value *v = stmt_is_null(st, i) ? value_new(VALUE_NONE)
-				  : i < 3             ? value_str(stmt_get_str(st, i))
-				  : i < 6             ? value_int(stmt_get_int(st, i))
-						      : time_or_none(st, i, i < 9 ? zone : NULL);
-
-		value_set(all, names[i], v);
-	}
+	for (int i = 0; r == 1 && i < (int)ARRAY_SIZE(job_columns); i++)
+		value_set(all, job_columns[i].name,
+			  column_value(st, i, &job_columns[i], zone, job));
 	return r < 0 ? r : 0;
 }
 
@@ -266,14 +304,9 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-enum kind { NUMBER, TEXT, TIME, TAGS, PARENT };
-
 /* Columns of the view "processes" under EPMT's names; those behind `depth` are sums over threads.
  */
-static const struct column {
-	const char *name, *column;
-	enum kind kind;
-} process_columns[] = {
+static const struct column process_columns[] = {
 	{"id", "j.id", NUMBER},
 	{"job", "j.jobid", TEXT},
 	{"tags", "j.tags", TAGS},
@@ -393,24 +426,6 @@ int64_t epmt_process_id(const struct epmt_processes *p)
 	return stmt_get_int(p->st, 0);
 }
 
-static struct value *column_value(struct epmt_processes *p, int i, int64_t job)
-{
-	if (process_columns[i].kind == TAGS)
-		return tags_parse(stmt_is_null(p->st, i) ? "" : stmt_get_str(p->st, i), NULL);
-	if (stmt_is_null(p->st, i))
-		return value_new(VALUE_NONE);
-	switch (process_columns[i].kind) {
-	case TEXT:
-		return value_str(stmt_get_str(p->st, i));
-	case TIME:
-		return jobmeta_local_time(stmt_get_int(p->st, i), p->zone);
-	case PARENT:
-		return value_int(store_key(job, (uint32_t)stmt_get_int(p->st, i)));
-	default:
-		return value_int(stmt_get_int(p->st, i));
-	}
-}
-
 static int know_zone(struct epmt_processes *p, int64_t job)
 {
 	_cleanup_value_ struct value *meta = NULL;
@@ -432,7 +447,8 @@ int epmt_process_dict(struct epmt_processes *p, struct value **ret)
 	int r = know_zone(p, job);
 
 	for (int i = 0; r == 0 && i < columns; i++)
-		value_set(all, process_columns[i].name, column_value(p, i, job));
+		value_set(all, process_columns[i].name,
+			  column_value(p->st, i, &process_columns[i], p->zone, job));
 	if (p->filter->separate_sums)
 		to = value_new(VALUE_DICT);
 	for (int i = 0; r == 0 && i < sums; i++)

@@ -1,7 +1,7 @@
 /*
- * Called as `perfmon`: that tool's options, as Python's argparse takes them (values may be left out
- * where its usage has them in brackets, long names may be shortened), and its exit statuses. What
- * they mean is in perfmon_job.c.
+ * The personality `perfmon`: that tool's options, parsed as by Python's argparse (values are
+ * optional if its usage has them in brackets, long names may be shortened), and its exit statuses.
+ * perfmon_job.c implements them.
  */
 #include "compat/options/compat_options.h"
 #include "compat/perfmon/perfmon.h"
@@ -79,7 +79,7 @@ static const struct old_program program = {
 	.usage = usage,
 };
 
-/* Without a value: all of them. */
+/* Without a value: all formats. */
 static bool set_format(void *user, const struct old_option *r, const char *value)
 {
 	struct perfmon *p = user;
@@ -99,7 +99,8 @@ static bool set_format(void *user, const struct old_option *r, const char *value
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-/* The variable at p, which points to a '$'; its length there, 0 if it is not a variable. */
+/* Parses the variable at p, which points to a '$'; returns its length, 0 if it is not a
+ * variable. */
 static size_t variable_at(const char *p, char **ret_name)
 {
 	bool braces = p[1] == '{';

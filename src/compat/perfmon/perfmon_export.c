@@ -1,4 +1,4 @@
-/* perfmon -e: its JSON files as tables in the formats that were asked for. */
+/* perfmon -e: its JSON files as tables in the requested formats. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int perfmon_export(const struct perfmon *p, int data, const char *dir, const cha
 	const struct table_format *formats[ARRAY_SIZE(p->formats)];
 	struct perfmon_tables t = {.dir = dir, .job = id, .formats = formats};
 
-	/* a limit on the size of files is an error like a full disk */
+	/* the file size limit is an error like a full disk */
 	for (size_t i = 0; perfmon_formats[i]; i++)
 		if (p->formats[i])
 			formats[t.format_count++] = table_format_by_name(perfmon_formats[i]);

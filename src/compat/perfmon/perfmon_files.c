@@ -1,5 +1,5 @@
-/* perfmon's JSON files; see perfmon_files.h. One host after the other is read and written, so that
- * memory is that of one host's series. */
+/* perfmon's JSON files; see perfmon_files.h. Hosts are read and written one by one, so memory holds
+ * the series of one host. */
 #include "compat/perfmon/perfmon_files.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void output_open(struct output *o, int dir, const char *name)
 	json_begin_object(&o->j, NULL);
 }
 
-/* keep: put in place of the old one. */
+/* keep: replace the old one. */
 static int output_close(struct output *o, bool keep, struct strbuf *why)
 {
 	if (keep) {
@@ -60,7 +60,7 @@ static int output_close(struct output *o, bool keep, struct strbuf *why)
 		strbuf_addch(&o->j.out, '\n');
 		output_flush(o, 0);
 	}
-	/* network filesystems tell of a full disk or quota only when the file is closed */
+	/* network filesystems report a full disk or quota only when the file is closed */
 	if (o->fd >= 0 && close(o->fd) < 0 && !o->error)
 		o->error = -errno;
 	if (keep && !o->error && renameat(o->dir, o->aside, o->dir, o->name) < 0)
@@ -75,7 +75,7 @@ static int output_close(struct output *o, bool keep, struct strbuf *why)
 	return keep ? o->error : 0;
 }
 
-/* Arrays stand on one line. */
+/* Arrays are on one line. */
 static void begin_array(struct json_writer *j, const char *key)
 {
 	json_begin_array(j, key);
@@ -91,8 +91,8 @@ static void end_array(struct json_writer *j)
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /*
- * The sum of one key's columns at each tick: whole numbers of the same fraction (milliseconds,
- * hundredths of a percent) as long as they are, so that no digits appear that were not measured.
+ * The sum of the columns of one key at each tick: integers with a common divisor (milliseconds,
+ * hundredths of a percent) where possible, so that no digits appear that were not measured.
  */
 struct key_sum {
 	const struct perfmon_key *key;
@@ -147,7 +147,7 @@ static void write_level(struct json_writer *j, const struct key_sum *c, size_t k
 		json_none(j, NULL);
 }
 
-/* From tick k to the next; a counter that fell began anew. */
+/* The increase from tick k to the next; a counter that fell was reset. */
 static void write_growth(struct json_writer *j, const struct key_sum *c, size_t k)
 {
 	double grown = c->at[k + 1].value - c->at[k].value;
@@ -160,7 +160,7 @@ static void write_growth(struct json_writer *j, const struct key_sum *c, size_t 
 		write_number(j, c, integer, grown);
 }
 
-/* perf's counts are those of the time that begins at the time stamp: one less than ticks. */
+/* Counts of perf are those of the interval that begins at the time stamp: one less than ticks. */
 static size_t stamps(const struct perfmon_ticks *t, enum perfmon_file file)
 {
 	return file == PERFMON_PERF && t->count ? t->count - 1 : t->count;
@@ -186,7 +186,7 @@ static void write_sum(struct output *o, const char *name, const struct key_sum *
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* Columns of rows i..i+n, of one entity or (NULL) of those that are for the whole host. */
+/* Columns of rows i..i+n, of one entity, or (NULL) of the whole host. */
 static void sum_key(struct key_sum *c, const struct perfmon_series *s,
 		    const struct perfmon_ticks *t, size_t i, size_t n, const char *entity)
 {
@@ -205,7 +205,7 @@ static void sum_key(struct key_sum *c, const struct perfmon_series *s,
 	}
 }
 
-/* Groups are opened when their first key is written. */
+/* A group is opened when its first key is written. */
 struct group {
 	const char *open;
 };
@@ -274,7 +274,7 @@ static void end_host(struct output *o)
 	output_flush(o, OUTPUT_CHUNK);
 }
 
-/* The root process: the first that was not started by one of the others. */
+/* The root process: the first one that none of the others started. */
 static const struct value *parent_of_all(const struct value *processes)
 {
 	for (size_t i = 0; i < value_pairs(processes); i++) {
@@ -399,7 +399,7 @@ static bool read_host(const struct perfmon_input *in, const struct perfmon_host 
 	uint64_t lost = s->skipped + s->lost;
 	if (s->damaged || lost)
 		strbuf_addf(why, "host %s: %llu %s lost, %llu %s damaged\n", h->name,
-			    (unsigned long long)lost, plural(lost, "reading is", "readings are"),
+			    (unsigned long long)lost, plural(lost, "sample is", "samples are"),
 			    (unsigned long long)s->damaged,
 			    plural(s->damaged, "place is", "places are"));
 	return any;
@@ -436,7 +436,7 @@ int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why)
 	_cleanup_close_ int dir = fs_open_result_dir(dirfd, "metrics");
 	if (dir < 0) {
 		result = dir;
-		strbuf_addf(why, "cannot make directory 'metrics': %s\n", strerror(-result));
+		strbuf_addf(why, "cannot create directory 'metrics': %s\n", strerror(-result));
 		return result;
 	}
 	for (size_t i = 0; i < OUTPUTS; i++) {

@@ -1,6 +1,6 @@
 /*
- * What `perfmon` does: where its results go, its log, the file that ends it, and its JSON files
- * from what all hosts have sampled. The sampling itself is do_monitor()'s.
+ * Runs `perfmon`: the place of its results, its log, the file that ends it, and its JSON files from
+ * the samples of all hosts. do_monitor() samples.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
 
-/* Share of one CPU: the interval is what users asked for, and is kept to if at all possible. */
+/* Share of one CPU: large, because users chose the interval. */
 #define BUDGET 0.02
 #define LOG_NAME "ska_sdp_monitoring_metrics"
 
@@ -38,7 +38,7 @@ static char *absolute(const char *path)
 	return cwd ? xasprintf("%s/%s", cwd, path) : xstrdup(path);
 }
 
-/* With all that is missing above it: as the user's own mkdir -p would. */
+/* Creates a directory and its missing parents, like mkdir -p. */
 static int make_dirs(const char *path)
 {
 	_cleanup_free_ char *part = xstrdup(path);
@@ -70,7 +70,7 @@ static int prepare_dirs(struct session *s)
 	if (r == 0)
 		r = make_dirs(s->data_dir);
 	if (r < 0)
-		return fail_with(r, "cannot make directory '%s': %s", s->data_dir, strerror(-r));
+		return fail_with(r, "cannot create directory '%s': %s", s->data_dir, strerror(-r));
 	s->data = open(s->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->data < 0) {
 		r = -errno;
@@ -181,7 +181,7 @@ static void set_tags(struct context *ctx, struct session *s)
 	config_set(&ctx->config, SETTING_JOB_TAGS, tags.buf, "options of perfmon");
 }
 
-/* On the host that puts all together. */
+/* On the host that merges the samples. */
 static int finish(void *session, const struct monitor_finish *f)
 {
 	const struct session *s = session;
@@ -219,8 +219,8 @@ static int find_batch_job(struct session *s)
 	if (!job_id_valid(s->id))
 		return fail_with(
 			-EINVAL,
-			"job id '%s' cannot be used: at most 128 printable characters, no slash, "
-			"no blank, no dot in front",
+			"invalid job id '%s': use at most 128 printable characters, no slash, "
+			"no blank, no leading dot",
 			s->id);
 	_cleanup_free_ char *ipc = xasprintf(".ipc-%s", s->id);
 	s->ipc = absolute(ipc);
@@ -232,16 +232,16 @@ static void say_begin(const struct session *s)
 {
 	log_info("job %s of %s: this is process %d on %s, %s", s->id, s->scheduler->name,
 		 (int)getpid(), s->peers.self,
-		 s->peers.first ? "which puts all together" : "which only samples");
+		 s->peers.first ? "which merges the samples" : "which only samples");
 	log_info("a sample every %llu s, results in '%s'", (unsigned long long)s->p->interval_s,
 		 s->data_dir);
-	log_debug("%zu %s expected; '%s' ends the monitoring when it says FINISHED",
+	log_debug("%zu %s expected; '%s' ends monitoring when it contains FINISHED",
 		  s->peers.expected, plural(s->peers.expected, "host is", "hosts are"), s->ipc);
 }
 
 /*
- * What its files are made of. Counters are those of user space, in the groups that this CPU has;
- * shares of memory are dear and read every 5 seconds at most.
+ * The sources of its files. Counters are those of user space, in the groups that this CPU has.
+ * Reading shares of memory is expensive and happens every 5 seconds at most.
  */
 static void choose_sources(struct monitor_options *m)
 {
@@ -263,13 +263,13 @@ static void choose_sources(struct monitor_options *m)
 		m->only[i] = wanted[i];
 }
 
-/* Times that tests, and sites with slow batch systems, want others. */
+/* Times that tests, and sites with slow batch systems, may change. */
 static void take_time(const char *variable, uint64_t *ns)
 {
 	const char *v = getenv(variable);
 
 	if (v && *v && parse_duration_ns(v, ns) < 0)
-		log_warn("%s='%s' is not a duration, ignoring it", variable, v);
+		log_warn("invalid duration %s='%s', ignoring it", variable, v);
 }
 
 static int monitor(struct context *ctx, struct session *s)
@@ -280,7 +280,7 @@ static int monitor(struct context *ctx, struct session *s)
 		return EXIT_FAILED;
 	int r = perfmon_ipc_begin(s->ipc);
 	if (r < 0)
-		log_warn("cannot make '%s': %s; the job's end alone ends the monitoring", s->ipc,
+		log_warn("cannot create '%s': %s; monitoring ends with the job only", s->ipc,
 			 strerror(-r));
 	if (s->p->verbose)
 		dump_configuration(s);

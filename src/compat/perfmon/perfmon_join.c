@@ -1,4 +1,4 @@
-/* Several runs that sampled one host at a time, as perfmon's columns; see perfmon_series.h. */
+/* Joins several runs that sampled one host at the same time; see perfmon_series.h. */
 #include "compat/perfmon/perfmon_series.h"
 
 static bool share_processes(const struct perfmon_span *a, const struct perfmon_span *b)
@@ -14,8 +14,8 @@ static bool contains(const struct perfmon_span *a, const struct perfmon_span *b)
 	return a->from_us <= b->from_us && a->until_us >= b->until_us;
 }
 
-/* As the store has it (store/ingest/sample_ingest_runs.c): the one that was there longer has all
- * that the other saw, unless it looked at a part of the job only. */
+/* As in the store (store/ingest/sample_ingest_runs.c): the run that sampled longer has everything
+ * that the other saw, unless it sampled only a part of the job. */
 static bool has_all_of(const struct perfmon_span *a, const struct perfmon_span *b)
 {
 	double own = (double)value_pairs(a->processes), its = (double)value_pairs(b->processes);
@@ -25,8 +25,8 @@ static bool has_all_of(const struct perfmon_span *a, const struct perfmon_span *
 	return its < 0.9 * own;
 }
 
-/* What a run adds at a time to what others have: a counter stays when its run has ended, a level is
- * no older than a reading that is missing. */
+/* What a run adds to the others at one time: a counter keeps its value after the end of its run, a
+ * level only as long as one missing sample. */
 static const struct perfmon_point *part_at(const struct perfmon_column *c, size_t next,
 					   int64_t at_us, int64_t period_us)
 {
@@ -66,7 +66,7 @@ static void add_parts(struct perfmon_column *to, const struct perfmon_column *c,
 	to->any |= c->any;
 }
 
-enum how { BEHIND, ADDED, INSTEAD }; /* of those before, from where it begins */
+enum how { BEHIND, ADDED, INSTEAD }; /* of the earlier runs, from its start on */
 
 static void put_column(struct perfmon_series *s, const struct perfmon_column *c, enum how how,
 		       int64_t from_us)

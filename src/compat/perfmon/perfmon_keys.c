@@ -1,6 +1,6 @@
 /*
- * perfmon's names and ours; see perfmon_keys.h. Headers of exports that perfmon's own code names
- * (memory bandwidth, InfiniBand, RAPL) are its own; the others follow their pattern.
+ * perfmon's names and ours; see perfmon_keys.h. Headers of exports are perfmon's where its code has
+ * them (memory bandwidth, InfiniBand, RAPL); the others follow their pattern.
  */
 #include "compat/perfmon/perfmon_keys.h"
 
@@ -15,7 +15,7 @@ const char *const perfmon_file_names[PERFMON_FILES] = {
 	[PERFMON_GPU] = "nv_gpu_metrics.json",
 };
 
-#define DERIVED "derv" /* keys of values that are made of several events begin so */
+#define DERIVED "derv" /* prefix of the keys of derived values */
 
 /* clang-format off */
 #define OURS(unit, kind, agg, scale) {NULL, UNIT_##unit, KIND_##kind, AGG_##agg, scale, NULL}
@@ -33,8 +33,8 @@ const char *const perfmon_file_names[PERFMON_FILES] = {
 #define GPU(group, key, metric, there, unit, kind, agg, scale, place, header) \
 	{PERFMON_GPU, group, key, "nvidia", metric, ENTITY_GPU, PERFMON_##there, OURS(unit, kind, agg, scale), 0, place, header}
 
-/* unit there, then what a series read from there is: unit, kind, how it adds up, scale; place and header
- * in exports */
+/* perfmon's unit; unit, kind, aggregation and scale of a series that is read; place and header in
+ * exports */
 const struct perfmon_key perfmon_keys[] = {
 	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, MEAN, SUM, 1e-6, 0, 1, "CPU usage [%]"),
 	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, MEAN, NONE, 1e-6, 0, 2, "System CPU usage [%]"),
@@ -152,7 +152,7 @@ const struct perfmon_key perfmon_keys[] = {
 /* clang-format on */
 const size_t perfmon_key_count = ARRAY_SIZE(perfmon_keys);
 
-/* What the table has not: events, values made of them that are in no unit, and the rest. */
+/* For keys that are not in the table: events, derived values without a unit, and the rest. */
 static const struct perfmon_key any_event = EVENT(NULL, NULL), any_ratio = RATIO("", ""),
 				any_other = {.entity = ENTITY_JOB,
 					     .ours = {.kind = KIND_GAUGE, .agg = AGG_NONE}};
@@ -176,7 +176,7 @@ size_t perfmon_key_rows(size_t first)
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Units of ours that are not what "plain" means there, and those that a key may want. */
+/* Our units that differ from "plain" in perfmon, and those that a key may need. */
 static double unit_factor(enum perfmon_unit to, enum metric_unit from)
 {
 	double time = from == UNIT_MICROSECONDS ? 1e3 : 1; /* in nanoseconds */
@@ -201,7 +201,7 @@ static double unit_factor(enum perfmon_unit to, enum metric_unit from)
 	return from == UNIT_KIBIBYTES ? 1024 : 1;
 }
 
-/* The integer that v is, but for rounding errors; 0 if it is not an integer. */
+/* v as an integer, apart from rounding errors; 0 if it is not an integer. */
 static int64_t whole(double v)
 {
 	double near = v < 1e15 ? (double)round_i64(v) : 0;
@@ -222,7 +222,7 @@ void perfmon_factor(const struct perfmon_key *k, const struct sample_metric *m, 
 			*ret_times = whole(factor * (double)by);
 			*ret_by = by;
 		}
-	/* what is no decimal fraction: 1/1024 and the like */
+	/* not a decimal fraction: 1/1024 and the like */
 	if (!*ret_times && whole(1 / factor)) {
 		*ret_times = 1;
 		*ret_by = whole(1 / factor);
@@ -246,8 +246,8 @@ static size_t find(enum perfmon_file file, const char *group, const char *key)
 	return i;
 }
 
-/* An event that the table has not. A derived value is in the unit of the one there whose name is in
- * its name: "derv_read_bandwidth" is a bandwidth. The longest counts. */
+/* An event that is not in the table. A derived value has the unit of the row whose name is part of
+ * its name: "derv_read_bandwidth" is a bandwidth. The longest name wins. */
 static const struct perfmon_key *like_event(const char *key)
 {
 	const struct perfmon_key *found = &any_ratio;
@@ -318,7 +318,7 @@ void perfmon_map(enum perfmon_file file, const char *group, const char *key, con
 	else
 		snprintf(r->metric, sizeof(r->metric), "%.70s%s%.70s", group ? group : "",
 			 group ? "." : "", key);
-	/* what was added up over parts of the node is the node's */
+	/* a sum over parts of the node belongs to the node */
 	r->kind = file == PERFMON_GPU                              ? ENTITY_GPU
 		  : k->entity == ENTITY_JOB || perfmon_key_each(k) ? k->entity
 								   : ENTITY_NODE;
@@ -406,7 +406,7 @@ size_t perfmon_header_place(const char *group, const char *key)
 
 /* ---- which files are perfmon's -------------------------------------------------------------- */
 
-/* As tables in other formats they have the same names with another end. */
+/* Tables in other formats have the same names with another suffix. */
 static bool is_name(const char *base)
 {
 	for (size_t i = 0; i < PERFMON_FILES; i++) {

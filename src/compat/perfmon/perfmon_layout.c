@@ -79,7 +79,7 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	_cleanup_free_ char *user = effective_user();
 	struct perfmon_input in = *given;
 
-	/* in the order of the batch system's list, then those that it does not name */
+	/* in the order of the batch system's list, then the others */
 	for (size_t i = 0; i < f->peers->name_count; i++)
 		(void)find_host(&g, f->peers->names[i], strlen(f->peers->names[i]));
 	int r = job_directory_visit_samples(f->job, JOB_DIRECTORY_RECORDS, gather, &g, NULL);
@@ -103,7 +103,7 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	return r;
 }
 
-/* perfmon's files in the job's directory, before the samples are put together. */
+/* Writes perfmon's files into the job's directory, before the samples are merged. */
 static int write_beside(const struct monitor_options *m, const struct monitor_finish *f)
 {
 	const struct perfmon_input in = {.period_s = (m->interval_ns + 500000000) / 1000000000,

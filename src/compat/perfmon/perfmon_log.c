@@ -1,4 +1,4 @@
-/* perfmon's form of a log: "2026-11-15 04:05:06 | INFO | n1 | monitor:find_job | 90 | text". */
+/* perfmon's log format: "2026-11-15 04:05:06 | INFO | n1 | monitor:find_job | 90 | text". */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 static int log_file = -1;
 static char *log_host;
 
-/* One write to a file that is opened for appending: the lines of several hosts stay whole where the
+/* One write to a file that is open for appending: lines of several hosts do not mix if the
  * filesystem permits. */
 static void write_line(enum log_level level, const char *file, const char *function, int number,
 		       const struct strbuf *text)

@@ -1,4 +1,4 @@
-/* The pages of perfmon's report: which of its plots are on which; see perfmon_plots.h. */
+/* The pages of perfmon's report, and which plots are on each; see perfmon_plots.h. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool single_node(const struct perfmon_charts *c)
 	return true;
 }
 
-/* Background traffic of a node, which tells nothing about a job. */
+/* Background traffic of a node, which says nothing about a job. */
 static double least_telling(const struct plot *p)
 {
 	if (!str_prefix(p->title, "Packets") && !strstr(p->title, "put traffic"))
@@ -20,7 +20,7 @@ static double least_telling(const struct plot *p)
 	return !strcmp(p->unit, "bytes/s") ? 1000 : 5;
 }
 
-/* Nothing but zeros, or one or two points, is no chart. */
+/* Zeros only, or one or two points, are not drawn. */
 static bool is_telling(const struct plot *p)
 {
 	double least = least_telling(p);
@@ -35,7 +35,7 @@ static bool is_telling(const struct plot *p)
 	return false;
 }
 
-/* One node is all nodes: each chart once, behind each other, four on a page. */
+/* With one node both kinds are the same: each chart once, four on a page. */
 static size_t page_single_node(const struct perfmon_charts *c, struct plot *plots,
 			       struct plot_page *pages)
 {

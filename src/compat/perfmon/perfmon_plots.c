@@ -7,20 +7,20 @@
 
 #include "core/text/units.h"
 
-#define MANY_HOSTS 64      /* from which on series are resampled, so that they fit into memory */
-#define STEPS_OF_MANY 1500 /* then */
+#define MANY_HOSTS 64      /* number of points above which series are resampled to save memory */
+#define STEPS_OF_MANY 1500 /* points after resampling */
 
-/* Where the values of a plot may come from: the first that the job has. */
+/* Sources of the values of a plot: the first that the job has. */
 struct origin {
 	const char *metric, *kind, *entity; /* entity: a pattern; NULL: any */
 };
 
 struct row {
-	const char *name; /* in the names of files; NULL: not perfmon's */
+	const char *name; /* in file names; NULL: perfmon has no such plot */
 	const char *title;
-	const char *unit; /* NULL: that of the series */
+	const char *unit; /* NULL: the unit of the series */
 	struct origin from[4];
-	bool mean; /* of all nodes; else their sum */
+	bool mean; /* mean of all nodes; else their sum */
 	bool logarithmic, each;
 	unsigned page;
 };
@@ -77,7 +77,7 @@ void perfmon_charts_release(struct perfmon_charts *c)
 
 /* ---- series --------------------------------------------------------------------------------- */
 
-/* The series of the first origin that the job has; they stay the list's. */
+/* The series of the first source that the job has; the list keeps them. */
 static struct series_list choose(const struct series_list *all, const struct row *r)
 {
 	struct series_list some = {0};
@@ -132,7 +132,7 @@ static int take(void *user, struct series_curve *c)
 	return 0;
 }
 
-/* The mean of those that have a value; all points are at common times. */
+/* The mean of the series that have a value; all points have common times. */
 static void divide(const struct points *held, size_t count, struct points *sum)
 {
 	_cleanup_free_ size_t *next = xcalloc(count + 1, sizeof(*next));
@@ -157,8 +157,8 @@ static void divide(const struct points *held, size_t count, struct points *sum)
 	}
 }
 
-/* What all nodes have at common times: the mean of those that have a value, or the sum, which is
- * not known where one of them has a gap. */
+/* All nodes at common times: the mean of those that have a value, or the sum, which is unknown
+ * where one of them has a gap. */
 static struct points together(const struct plot *nodes, bool mean)
 {
 	struct points sum = {0}, *series = xcalloc(nodes->line_count + 1, sizeof(*series));
@@ -183,7 +183,7 @@ static struct points together(const struct plot *nodes, bool mean)
 
 /* ---- charts --------------------------------------------------------------------------------- */
 
-/* "per node: average 12.3 GiB, maximum 14 GiB", without the beginning where there is one. */
+/* "per node: average 12.3 GiB, maximum 14 GiB", without "per node" if there is one node. */
 static char *figures(const struct plot *nodes, const char *of)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -243,7 +243,7 @@ static void add_per_node(struct perfmon_charts *c, const struct row *r, struct p
 		r->name ? xasprintf("%s_per_node.png", r->name) : NULL;
 }
 
-/* Curves of thousands of nodes as they are would not fit into memory. */
+/* Series of thousands of nodes would not fit into memory unless resampled. */
 static int64_t step_for(const struct series_list *l)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN, most = 0;

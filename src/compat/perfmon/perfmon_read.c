@@ -1,7 +1,7 @@
 /*
- * perfmon's results; see perfmon_read.h. A file is an object with an object for each host, which
- * has arrays, alone or in groups, that run parallel to time_stamps. What is no number, too large or
- * beyond time_stamps is left out and counted.
+ * Reads perfmon's results; see perfmon_read.h. A file is an object with one object per host, which
+ * has arrays, alone or in groups, parallel to time_stamps. Values that are not numbers, too large
+ * or beyond time_stamps are left out and counted.
  */
 #include "compat/perfmon/perfmon_read.h"
 
@@ -24,7 +24,7 @@ struct column {
 	struct perfmon_series_map map;
 	int64_t *values;
 	size_t count, cap;
-	bool millionths; /* of a guess: it was no whole number */
+	bool millionths; /* a value was not an integer */
 };
 
 struct reading {
@@ -35,7 +35,7 @@ struct reading {
 	double period_s;
 	struct column *columns;
 	size_t column_count, column_cap, total;
-	struct column times; /* ns; ABSENT where there is none */
+	struct column times; /* ns; ABSENT: none */
 	bool any;
 	uint64_t bad_values, late_values, lost_columns, hosts_without_times;
 	int64_t first_ns, last_ns;
@@ -48,7 +48,8 @@ static int64_t whole_of(double v)
 	return isfinite(v) && fabs(v) < 9e18 ? round_i64(v) : ABSENT;
 }
 
-/* A guess that is no whole number: what was read before is in millionths from now on, too. */
+/* A value of unknown scale is not an integer: all values of the column are in millionths from now
+ * on. */
 static void use_millionths(struct column *c)
 {
 	c->millionths = true;
@@ -110,8 +111,7 @@ static bool same_series(const struct perfmon_series_map *a, const struct perfmon
 	       a->kind == b->kind && !strcmp(a->entity, b->entity);
 }
 
-/* An array of numbers, as far as the name tells; NULL for one that is there already, or too many.
- */
+/* A column for an array of this name; NULL if it exists already, or if there are too many. */
 static void *new_column(void *user, const char *group, const char *key)
 {
 	struct reading *r = user;
@@ -148,7 +148,7 @@ static void name_host(void *user, const char *key)
 
 /* ---- to samples ----------------------------------------------------------------------------- */
 
-/* The columns of one source as a set. */
+/* The metrics of one source as a set. */
 struct part {
 	const char *name;
 	struct sample_set set;
@@ -156,7 +156,7 @@ struct part {
 	unsigned number;
 };
 
-/* The metric of a column in its source; -1 when there are too many. */
+/* The metric of a column in its source; -1 if there are too many. */
 static int metric_of(struct part *p, const struct column *c)
 {
 	size_t n = p->set.metric_count;
@@ -219,7 +219,7 @@ static void make_parts(struct reading *r, struct parts *p)
 	}
 }
 
-/* The row of an entity in the reading that is being made. */
+/* The row of an entity in the current tick. */
 static void put(struct sample_set *s, const struct column *c, unsigned metric, int64_t v)
 {
 	uint32_t e = sample_entity(s, c->map.kind, c->map.entity);
@@ -317,7 +317,7 @@ static int read_one(struct reading *r, int dir, enum perfmon_file file, struct s
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* The first of several keys that has a text or a number, at the top or in an object there. */
+/* The first of several keys that has a text or a number, at the top level or in an object there. */
 static struct value *find_meta(const struct value *meta, const char *const *keys)
 {
 	for (const char *const *k = keys; *k; k++) {
@@ -403,7 +403,7 @@ int perfmon_open(const char *path, char **ret_id)
 	_cleanup_free_ char *full = fs_path_of(top);
 	char *slash = here && full ? strrchr(full, '/') : NULL;
 	if (slash && slash != full && !strcmp(slash, "/metrics"))
-		*slash = 0; /* the job's is the directory above */
+		*slash = 0; /* the name of the job is that of the directory above */
 	*ret_id = xstrdup(full && *path_base(full) ? path_base(full) : "perfmon");
 	int fd = here ? top : below;
 	close_fd(here ? &below : &top);

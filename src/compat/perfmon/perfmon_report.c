@@ -1,4 +1,4 @@
-/* perfmon's plots and its PDF report, from what all hosts of a job sampled; see perfmon.h. */
+/* perfmon's plots and its PDF report, from the samples of all hosts of a job; see perfmon.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int write_plots(const struct perfmon_charts *charts, const char *dir)
 
 	if (made < 0) {
 		int e = made;
-		log_error("no plots: cannot make directory '%s': %s", plots, strerror(-e));
+		log_error("no plots: cannot create directory '%s': %s", plots, strerror(-e));
 		return e;
 	}
 	int r = perfmon_charts_write(charts, plots, &why);

@@ -4,25 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
-/* The last value of one entity of a counter; its sum does not fall when an interface goes away. */
+/* The last value of one entity of a counter, so that the sum does not fall when an interface
+ * disappears. */
 struct perfmon_last {
 	char *entity;
 	int64_t raw;
-	uint64_t reading; /* in which it was seen */
+	uint64_t reading; /* the last tick in which it was seen */
 };
 
-/* Interfaces of containers come and go; beyond this number those that are gone are summed. */
+/* Interfaces of containers come and go; above this number those that are gone are added up. */
 #define LAST_MAX 4096
 #define COLUMNS_MAX 65536
 #define EARLY_US 50000
 #define PERIOD_MAX_US ((int64_t)86400 * 1000000)
 
-/* Which metric of a source is which key. */
+/* The key of each metric of a source. */
 struct wire {
 	const struct perfmon_key *key;
 	unsigned metric;
-	ssize_t column; /* -1: each entity has one */
-	size_t hint;    /* one less than the first of those */
+	ssize_t column; /* -1: one per entity */
+	size_t hint;    /* one less than the first of these */
 };
 
 struct wires {
@@ -32,12 +33,12 @@ struct wires {
 
 struct reader {
 	struct perfmon_series *series;
-	struct perfmon_series job; /* the columns of the job as the run at hand saw it */
+	struct perfmon_series job; /* the columns of the job in the current run */
 	struct perfmon_span run;
 	struct sample_file file;
 	struct wires *sources; /* by their number in the file */
 	size_t source_count;
-	bool wanted; /* the file is at readings of our host */
+	bool wanted; /* the current samples are of our host */
 };
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -96,7 +97,7 @@ size_t perfmon_series_column(struct perfmon_series *s, const struct perfmon_key 
 	return s->count++;
 }
 
-/* The file of a host whose monitor began anew may have the source with another scale. */
+/* A monitor that was restarted may have another scale for the source. */
 static void set_scale(struct perfmon_column *c, const struct sample_metric *m, unsigned every)
 {
 	perfmon_factor(c->key, m, &c->times, &c->by);
@@ -104,7 +105,7 @@ static void set_scale(struct perfmon_column *c, const struct sample_metric *m, u
 	c->every = every;
 }
 
-/* Where the columns of a key are. */
+/* The places of the columns of a key. */
 static struct perfmon_series *series_of(struct reader *r, const struct perfmon_key *k)
 {
 	return k->entity == ENTITY_JOB ? &r->job : r->series;
@@ -155,7 +156,7 @@ void perfmon_column_add(struct perfmon_column *c, int64_t at_us, int64_t raw, bo
 	c->any = c->any || present;
 }
 
-/* Entities that were not in the reading before either will not come back. */
+/* Entities that were also absent in the previous tick will not return. */
 static void drop_gone(struct perfmon_column *c, uint64_t reading)
 {
 	size_t kept = 0;
@@ -171,7 +172,7 @@ static void drop_gone(struct perfmon_column *c, uint64_t reading)
 	c->last_count = kept;
 }
 
-/* Entities mostly come in the order in which they came before. */
+/* Entities mostly keep their order. */
 static void remember(struct perfmon_column *c, size_t hint, const char *entity, int64_t raw,
 		     uint64_t reading)
 {
@@ -190,7 +191,7 @@ static void remember(struct perfmon_column *c, size_t hint, const char *entity, 
 	c->last[c->last_count++] = (struct perfmon_last){xstrdup(entity), raw, reading};
 }
 
-/* The entity of a row, when it is of the kind that a key is about. */
+/* The entity of a row if it has the kind of the key. */
 static const struct entity *row_entity(const struct reader *r, size_t row, enum entity_kind kind)
 {
 	const struct sample_set *set = &r->file.reading;
@@ -254,8 +255,8 @@ static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned 
 }
 
 /*
- * Whole seconds, of which no two are the same: whoever divides by their difference must not divide
- * by 0. Of two in one second, as at the end of a job, the second one's counters are taken.
+ * Whole seconds, each once: readers divide by their differences. Of two ticks in one second, as at
+ * the end of a job, the counters of the second are used.
  */
 static void add_tick(struct perfmon_ticks *t, int64_t at_us, int64_t stamp)
 {
@@ -273,8 +274,8 @@ static void add_tick(struct perfmon_ticks *t, int64_t at_us, int64_t stamp)
 	t->list[t->count++] = (struct perfmon_tick){at_us, at_us, stamp};
 }
 
-/* Ticks are at whole periods of the wall clock: one that came a little early is not of the second
- * before. */
+/* Ticks are at whole periods of the wall clock: one that came slightly early does not belong to the
+ * previous second. */
 static void take_tick(struct perfmon_series *s, const char *source, int64_t at_us, int64_t time_us)
 {
 	int64_t early = time_us > INT64_MAX - EARLY_US ? time_us : time_us + EARLY_US;
@@ -430,8 +431,8 @@ const struct perfmon_ticks *perfmon_series_ticks(const struct perfmon_series *s,
 	return &s->clocks[file][i];
 }
 
-/* The point nearest to a time, not farther away than reach; NULL when there is none. next: a place
- * behind which all points are later than that. */
+/* The point nearest to a time, at most reach away; NULL: none. next: a place after which all points
+ * are later. */
 static const struct perfmon_point *nearest(const struct perfmon_column *c, size_t next,
 					   int64_t at_us, int64_t reach_us)
 {
@@ -448,9 +449,9 @@ static const struct perfmon_point *nearest(const struct perfmon_column *c, size_
 }
 
 /*
- * The sources of a tick are read one after the other, or in threads of their own: a reading belongs
- * to the tick nearest to it, at most half a period away. Where a source is read less often than at
- * every tick its last reading stands for those left out.
+ * The sources of a tick are read one after the other, or in threads: a sample belongs to the
+ * nearest tick, at most half a period away. If a source is not read at every tick, its last sample
+ * stands for those in between.
  */
 void perfmon_column_at(const struct perfmon_column *c, const struct perfmon_series *s,
 		       const struct perfmon_ticks *t, struct perfmon_point *ret)

@@ -1,6 +1,6 @@
 /*
- * The readings of one host's sample files as perfmon's columns: what belongs to a key, over all
- * interfaces, ports and runs, with the times that make the time stamps of each file.
+ * The samples of one host as perfmon's columns: the values of a key over all interfaces, ports and
+ * runs, with the times that become the time stamps of each file.
  */
 #pragma once
 
@@ -8,11 +8,11 @@
 #include "core/value.h"
 #include "samples/sample_file.h"
 
-/* Each kind of entity whose metadata are kept. */
+/* The kinds of entities whose metadata is kept. */
 #define PERFMON_ENTITIES_MAX 4096
 
-/* Readings in one second of the source that is a file's clock: the first of them, and the last.
- * These times go on evenly when the clock is set. */
+/* The first and the last tick of one second, of the source that is the clock of a file. These times
+ * are not affected by changes of the wall clock. */
 struct perfmon_tick {
 	int64_t at_us, until_us, stamp_s;
 };
@@ -27,23 +27,23 @@ struct perfmon_point {
 	bool present;
 };
 
-/* One metric of a source that counts for a key. */
+/* One metric of a source that belongs to a key. */
 struct perfmon_column {
 	const struct perfmon_key *key;
-	char *entity; /* name of the row, where each has a column of its own; else NULL */
+	char *entity; /* name of the entity if each has its own column; else NULL */
 	int64_t times, by;
-	unsigned every; /* ticks between readings */
+	unsigned every; /* ticks between samples */
 	struct perfmon_point *points;
 	size_t count, cap;
-	bool any; /* a value was there at least once */
+	bool any; /* there was a value at least once */
 	bool counter;
 	/* counters of entities that come and go: the last value of each */
 	struct perfmon_last *last;
 	size_t last_count, last_cap;
-	int64_t gone; /* the sum of entities that were dropped */
+	int64_t gone; /* the sum of entities that disappeared */
 };
 
-/* A run as far as it was read. */
+/* A run, as far as it was read. */
 struct perfmon_span {
 	int64_t from_us, until_us;
 	struct value *processes; /* names */
@@ -57,33 +57,34 @@ struct perfmon_span {
 struct perfmon_series {
 	struct perfmon_column *columns;
 	size_t count, cap;
-	struct perfmon_ticks clocks[PERFMON_FILES][3]; /* as perfmon_clocks */
+	struct perfmon_ticks clocks[PERFMON_FILES][3]; /* in the order of perfmon_clocks */
 	struct value *gpus;                            /* name of each GPU, and its metadata */
-	struct value *processes; /* likewise, of processes that were sampled one by one */
+	struct value *processes; /* the same for processes that were sampled one by one */
 	int64_t period_us;
-	int64_t floor_us; /* of the run being read: earlier readings were in another's file */
-	struct perfmon_span *runs; /* that were read, and what each saw */
+	int64_t floor_us; /* start of the current run: earlier samples were in the file of another
+			   */
+	struct perfmon_span *runs; /* that were read, and what each sampled */
 	size_t run_count, run_cap;
-	uint64_t damaged, skipped, lost; /* places, readings */
+	uint64_t damaged, skipped, lost; /* places, samples */
 };
 
 void perfmon_series_release(struct perfmon_series *s);
 
 /*
- * Adds a sample file (fd is taken): the readings of host, NULL for all. Files come in the order in
- * which their runs began. Where runs overlap, the node and its devices are the earlier one's; the
- * job as each saw it adds up, unless they saw the same processes: then the one that has all that
- * the other has counts.
+ * Adds a sample file (takes fd): the samples of host, NULL for all. Files come in the order of the
+ * starts of their runs. If runs overlap, the values of the node and its devices are those of the
+ * earlier run. Those of the job are added up, unless both sampled the same processes: then the run
+ * that has everything counts.
  */
 int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struct strbuf *why);
 
-/* The column of a key, and of an entity where each has its own; made when it is new, SIZE_MAX when
- * there are too many. They come in the same order at every reading: hint is where to look first. */
+/* The column of a key, and of an entity if each has its own; created if it is new, SIZE_MAX if
+ * there are too many. The order is the same in every tick: hint is where to look first. */
 size_t perfmon_series_column(struct perfmon_series *s, const struct perfmon_key *k,
 			     const char *entity, size_t hint);
-/* A point behind the others; one that is no later is left out. */
+/* Appends a point; one that is not later is left out. */
 void perfmon_column_add(struct perfmon_column *c, int64_t at_us, int64_t raw, bool present);
-/* Their sum, or the end of what there is. */
+/* Adds them up, or continues with the remaining one. */
 static inline int64_t perfmon_sum(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -92,8 +93,8 @@ static inline int64_t perfmon_sum(int64_t a, int64_t b)
 		return a < 0 ? INT64_MIN : INT64_MAX;
 	return sum;
 }
-/* perfmon_join.c: a run was read. The job as it saw it is put to what others saw; both are empty
- * then. */
+/* perfmon_join.c: a run was read. Adds its columns of the job to those of other runs; both are
+ * empty afterwards. */
 void perfmon_series_join(struct perfmon_series *s, struct perfmon_series *job,
 			 struct perfmon_span *run);
 

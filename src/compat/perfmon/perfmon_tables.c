@@ -22,9 +22,9 @@ struct column {
 	char *group, *key; /* group NULL: none */
 	char *header;
 	double divisor;
-	double *values; /* of the host in hand; NaN: absent */
+	double *values; /* of the current host; NaN: absent */
 	size_t count, cap;
-	size_t hosts; /* that have it */
+	size_t hosts; /* number of values */
 	bool real;    /* a value is not an integer, or absent */
 };
 
@@ -74,7 +74,8 @@ static void column_free(struct column *c)
 	free(c->values);
 }
 
-/* Two columns never have the same name: what is in several groups has its group's in front. */
+/* Column names are unique: a key that is in several groups has the name of its group as a
+ * prefix. */
 static void name_columns(struct terminal_table *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -93,7 +94,7 @@ static void name_columns(struct terminal_table *t)
 	}
 }
 
-/* In the order of our own table of keys, then as they came. */
+/* In the order of our table of keys, then in the order of the file. */
 static int compare_columns(const void *a, const void *b)
 {
 	const struct column *x = a, *y = b;
@@ -139,7 +140,7 @@ static void add_value(void *user PL_UNUSED, void *column, const struct json_read
 	c->values[c->count++] = token == JSON_NUMBER && isfinite(j->real) ? j->real : (double)NAN;
 }
 
-/* What the columns have to hold. */
+/* Finds the type of each column. */
 static void survey_host(struct terminal_table *t, const char *host)
 {
 	t->hosts++;
@@ -210,14 +211,14 @@ static int end_host(void *user, const char *host)
 	return 0;
 }
 
-/* Others say one sentence; here each is a line. */
+/* Adds a line break: *why has one line per problem. */
 static void end_line(struct strbuf *why)
 {
 	if (why->len && why->buf[why->len - 1] != '\n')
 		strbuf_addch(why, '\n');
 }
 
-/* -ENOENT where there is none. */
+/* -ENOENT: there is none. */
 static int read_file(struct terminal_table *t)
 {
 	struct perfmon_walk w = {.file = t->kind,
@@ -246,8 +247,8 @@ static void make_frame(struct terminal_table *t)
 	for (size_t i = 0; i < t->count; i++) {
 		struct column *c = &t->columns[i];
 
-		/* as pandas would see it: whole numbers, if all are there; but shares and
-		 * seconds are the same in every job */
+		/* as in pandas: integers if all values are there; but percentages and seconds have
+		 * the same type in every job */
 		c->real = c->real || c->hosts < t->hosts || c->divisor != 1 ||
 			  str_suffix(c->header, "[%]") || str_suffix(c->header, "[s]");
 		t->table[METRICS + i] =
@@ -289,7 +290,7 @@ static void open_output(struct terminal_table *t, struct output *o)
 	free(hints);
 }
 
-/* Readers know both names: that of the table and that of the file for all of them. */
+/* Readers know both names: that of the table, and that of the file with all tables. */
 static void link_name(const struct terminal_table *t, const struct table_format *f)
 {
 	_cleanup_free_ char *name = xasprintf("%s/%s%s", t->t->dir, t->name, f->suffix);

@@ -1,5 +1,4 @@
-/* Small files of the name `perfmon`: the word that ends a monitoring, and its configuration as
- * YAML. */
+/* Small files of `perfmon`: the word that ends monitoring, and its configuration as YAML. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static int write_word(const char *path, const char *word, int flags)
 	return write(fd, word, strlen(word)) < 0 ? -errno : 0;
 }
 
-/* The word in it, without what follows; -EINVAL when it is no such file. */
+/* The first word of the file; -EINVAL if it is another kind of file. */
 static int read_word(const char *path, char word[16])
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -56,7 +55,7 @@ int perfmon_ipc_begin(const char *path)
 		return r;
 	if (!strcmp(word, "FINISHED") && stat(path, &st) == 0 &&
 	    st.st_mtime + STALE_S < time(NULL)) {
-		log_info("'%s' belongs to an earlier run of perfmon and is started again", path);
+		log_info("'%s' belongs to an earlier run of perfmon and is reset", path);
 		return write_word(path, "INPROGRESS\n", O_TRUNC);
 	}
 	return 0;
@@ -73,8 +72,8 @@ void perfmon_ipc_end(const char *path)
 
 /* ---- YAML ----------------------------------------------------------------------------------- */
 
-/* JSON's strings are YAML's, but for characters that YAML does not print or takes for a new line.
- */
+/* JSON strings are YAML strings, except for characters that YAML does not print or treats as line
+ * breaks. */
 static void add_text(struct strbuf *out, const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT;

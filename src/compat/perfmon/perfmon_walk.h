@@ -1,6 +1,6 @@
 /*
- * Walks through one of perfmon's JSON files: an object with an object for each host, which has
- * arrays of numbers, alone or in groups. What is in words is skipped.
+ * Walks through one of perfmon's JSON files: an object with one object per host, which has arrays
+ * of numbers, alone or in groups. Texts are skipped.
  */
 #pragma once
 

@@ -91,7 +91,7 @@ static int open_ours(int dirfd, const char *name, bool create, bool chosen, stru
 	if (!fs_is_name(name))
 		return fail(why, EINVAL, "invalid directory name '%s'", name);
 	if (create && mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
-		return fail(why, errno, "cannot make directory '%s': %s", name, strerror(errno));
+		return fail(why, errno, "cannot create directory '%s': %s", name, strerror(errno));
 	int fd = open_level(dirfd, name, why);
 	if (fd < 0)
 		return fd;
@@ -123,7 +123,7 @@ int fs_open_private(const char *prefix, const char *name, bool create, struct st
 
 	if (fd < 0 && errno == ENOENT && create) {
 		if (mkdir(prefix, 0700) < 0 && errno != EEXIST)
-			return fail(why, errno, "cannot make directory '%s': %s", prefix,
+			return fail(why, errno, "cannot create directory '%s': %s", prefix,
 				    strerror(errno));
 		fd = open(prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0 && is_open_to_all(prefix))
@@ -148,7 +148,7 @@ int fs_open_private(const char *prefix, const char *name, bool create, struct st
 int fs_open_named(const char *path, bool create, struct strbuf *why)
 {
 	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
-		return fail(why, errno, "cannot make directory '%s': %s", path, strerror(errno));
+		return fail(why, errno, "cannot create directory '%s': %s", path, strerror(errno));
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(why, errno, "cannot open directory '%s': %s", path, strerror(errno));
@@ -162,7 +162,7 @@ int fs_make_parents(const char *path, mode_t mode, struct strbuf *why)
 	for (char *p = *dir ? dir + 1 : dir; (p = strchr(p, '/')); *p++ = '/') {
 		*p = 0;
 		if (mkdir(dir, mode) < 0 && errno != EEXIST)
-			return fail(why, errno, "cannot make directory '%s': %s", dir,
+			return fail(why, errno, "cannot create directory '%s': %s", dir,
 				    strerror(errno));
 	}
 	return 0;

@@ -1,9 +1,9 @@
 /*
- * Jobs and models of the database of EPMT 4.x, SQLite or PostgreSQL; see databases.h. A process has
- * there, as JSON, the rows that papiex wrote of its threads: they are made into papiex's lines
- * again and go the way of those, so that a job is the same whether its files or its database are
- * imported. Times are local ones without a zone; the rows of threads have the same moments in
- * microseconds since 1970, and the difference is the zone.
+ * Imports jobs and models from the database of EPMT 4.x, SQLite or PostgreSQL; see databases.h.
+ * There a process has the rows that papiex wrote for its threads as JSON. They are turned into
+ * lines of papiex again and read as such, so that a job is the same whether its files or its
+ * database are imported. Times are local, without a time zone; the rows of threads have the same
+ * times in microseconds since 1970, and the difference is the zone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool is_epmt(struct store *s)
 /* ---- JSON as Python writes it --------------------------------------------------------------- */
 
 /* Copies JSON from text[i] to the end of the value that begins there, with null for NaN and
- * Infinity, which are no JSON. Returns where it ended. */
+ * Infinity, which JSON does not have. Returns where it ended. */
 static size_t copy_json(const char *text, size_t n, size_t i, struct strbuf *out)
 {
 	static const char *const none[] = {"NaN", "Infinity", "-Infinity"};
@@ -79,8 +79,8 @@ static struct value *parse_json(const char *text, size_t n, struct strbuf *why)
 	return value_from_json(copy.buf, copy.len, &v, why) == 0 ? v : NULL;
 }
 
-/* A column of JSON as a value; an empty dict where it has nothing, or nothing of use: such a text
- * is kept under the key in *unread, where there is one. */
+/* A column of JSON as a value; an empty dict if it is empty or invalid. An invalid text is kept
+ * under the key in *unread, if there is one. */
 struct value *epmt_json(struct stmt *st, int column, const char *key, struct value *unread)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -121,7 +121,7 @@ bool epmt_time(const char *text, int64_t *ret)
 	return true;
 }
 
-/* The time as metadata of EPMT's have it: local, with the distance from UTC where it is known. */
+/* The time as in EPMT's metadata: local, with the offset from UTC if it is known. */
 static void set_time(struct value *meta, const char *key, const char *text, const int64_t *zone_us)
 {
 	int64_t us;
@@ -144,7 +144,7 @@ static void set_time(struct value *meta, const char *key, const char *text, cons
 	value_set(meta, key, v);
 }
 
-/* How far local time was ahead of UTC when the first process began, whole minutes. */
+/* The offset of local time from UTC when the first process started, in whole minutes. */
 static bool find_zone(struct store *from, const char *jobid, int64_t *ret)
 {
 	_cleanup_stmt_ struct stmt *st = store_query(
@@ -200,7 +200,7 @@ void epmt_text(struct value *meta, const char *key, struct stmt *st, int column)
 		value_set(meta, key, value_str(stmt_get_str(st, column)));
 }
 
-/* What stands in the database and could not be read, as it stands there. */
+/* Values of the database that could not be read, unchanged. */
 #define UNREAD "epmt_unread"
 
 static void keep_unread_time(const struct value *meta, const char *key, struct stmt *st, int column,
@@ -226,7 +226,7 @@ static void warn_unread(struct import *p, const struct value *meta)
 			    p->negative);
 }
 
-/* The metadata of a job as EPMT's files have them, and beside them what only the database has. */
+/* The metadata of a job as in EPMT's files, and what only the database has. */
 static struct value *read_meta(struct store *from, const char *jobid)
 {
 	static const struct {
@@ -306,7 +306,7 @@ static int feed(struct copying *c, const struct strbuf *text)
 	return papiex_reader_feed(c->reader, text->buf, text->len, c->p->why);
 }
 
-/* A reader for rows of these columns; the one before goes on where they are the same. */
+/* A reader for rows with these columns; the previous one is used again if they are the same. */
 static int use_columns(struct copying *c, const struct strbuf *header)
 {
 	const struct papiex_receiver to = {c, take_thread, take_process};
@@ -333,7 +333,7 @@ static void add_field(struct strbuf *out, const struct value *v)
 		papiex_add_text(out, v->str.data, v->str.size, true);
 }
 
-/* What the rows of further threads leave to that of the first. */
+/* Subtracts the rows of further threads from that of the first. */
 static bool is_of_process(const char *key)
 {
 	static const char *const keys[] = {
@@ -378,7 +378,7 @@ static int take_row(struct copying *c, const struct value *thread, bool first)
 	return r < 0 ? r : feed(c, &c->line);
 }
 
-/* The rows of one process, one at a time: there may be thousands of threads. */
+/* Reads the rows of one process, one at a time: there may be thousands of threads. */
 static int take_rows(struct copying *c, const char *text, size_t n)
 {
 	bool first = true;

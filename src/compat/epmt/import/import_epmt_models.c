@@ -1,10 +1,10 @@
-/* The models of an EPMT database; see import_epmt.c. They are kept as EPMT has them. */
+/* Imports the models of an EPMT database unchanged; see import_epmt.c. */
 #include <errno.h>
 
 #include "compat/epmt/import/import_epmt_internal.h"
 #include "core/clock.h"
 
-/* All of it as EPMT has it, and the jobs that it was made from. */
+/* A model as EPMT has it, and the jobs that it was made from. */
 static struct value *read_model(struct store *from, struct stmt *st)
 {
 	static const char *const dicts[] = {"tags", "op_tags", "computed", "info_dict"};

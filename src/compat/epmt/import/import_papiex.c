@@ -1,4 +1,4 @@
-/* papiex's CSV and TSV files of a job; see struct importer in import_internal.h. */
+/* Imports papiex's CSV and TSV files of a job; see struct importer in import_internal.h. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +16,12 @@
 
 /* What is kept while the files of one job are read. */
 struct papiex_import {
-	char **names; /* of an archive's members: none may be there twice */
+	char **names; /* names of the members of an archive: each may occur once */
 	size_t name_count, name_cap;
 	char *headers[FILES_MAX]; /* name and text of TSV headers */
 	char *header_names[FILES_MAX];
 	size_t header_count;
-	struct waiting waiting[FILES_MAX]; /* TSV files whose header has not come yet */
+	struct waiting waiting[FILES_MAX]; /* TSV files whose header was not read yet */
 	size_t waiting_count;
 	bool shifted;
 };
@@ -112,7 +112,7 @@ static int take_header(struct import *p, const struct bytes *from, const char *n
 	return 0;
 }
 
-/* Waits for its header where that has not come yet. */
+/* Waits for its header if that was not read yet. */
 static int take_tsv(struct import *p, const struct bytes *from, const char *name)
 {
 	struct papiex_import *s = state_of(p);
@@ -129,7 +129,7 @@ static int take_tsv(struct import *p, const struct bytes *from, const char *name
 	return 0;
 }
 
-/* Those that wait; all headers are there now. */
+/* Reads the waiting files; all headers are there now. */
 static int finish(struct import *p)
 {
 	struct papiex_import *s = state_of(p);
@@ -164,8 +164,8 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Rows are stored as they are read: those of the first of two with one name cannot be taken back.
- */
+/* Rows are stored while they are read: those of the first of two files with one name cannot be
+ * undone. */
 static int check_names(struct import *p, const char *path)
 {
 	struct papiex_import *s = state_of(p);

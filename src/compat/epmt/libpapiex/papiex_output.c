@@ -1,21 +1,21 @@
 /*
- * The sink of libpapiex.so: papiex's CSV, one file "HOST-papiex-PID-INSTANCE.csv" for each image in
- * the directory that PAPIEX_OUTPUT names. Nobody comes after us to make it, so the library does.
+ * The output of libpapiex.so: papiex's CSV, one file "HOST-papiex-PID-INSTANCE.csv" per image in
+ * the directory PAPIEX_OUTPUT. No other program makes these files, so the library writes them.
  *
- * A process keeps its records in a hidden file of its own beside them, ".HOST-papiex-PID.DEV", DEV
- * being the device of /proc, which tells pid namespaces apart. In it are, in this order:
+ * A process keeps its records in a hidden file beside them, ".HOST-papiex-PID.DEV"; DEV is the
+ * device of /proc, which distinguishes pid namespaces. It contains, in this order:
  *
- *     EXEC, HOST    of the image before; absent for the first
- *     CLOCK         how many images there were
+ *     EXEC, HOST    of the previous image; absent for the first
+ *     CLOCK         the number of images so far
  *     START         of the image
- *     THREAD, REAP  as they came
- *     EXEC, HOST    when it is about to be replaced, and what making its rows read and wrote
+ *     THREAD, REAP  in the order of events
+ *     EXEC, HOST    before it is replaced, with the I/O of writing its rows
  *
- * Rows are made by the image itself, before it ends or is replaced. For one that could not speak
- * for itself (killed, raw exit, or a program that could not be entered and followed another in its
- * process) they are made by the parent that takes its status. The file goes with the process.
+ * An image writes its rows itself, before it ends or is replaced. For an image that could not (it
+ * was killed, called _exit by a raw system call, or could not load the library) the parent that
+ * waits for it writes them. The file is removed with the process.
  *
- * As with papiex nothing is recorded without PAPIEX_OPTIONS.
+ * As with papiex, nothing is recorded without PAPIEX_OPTIONS.
  */
 #include "compat/epmt/libpapiex/papiex.h"
 
@@ -24,11 +24,11 @@
 
 #define INSTANCE_MAX 100000
 
-/* Set when the image starts; a copy has it from its image. */
+/* Set when the image starts; a fork inherits it. */
 static struct {
 	struct span start, base; /* whole frames, in pages of their own */
 	unsigned generation;
-	unsigned written; /* instance of the file that its last word made, plus one */
+	unsigned written; /* instance of the file that its last record created, plus one */
 	bool exec;        /* which was an EXEC */
 	uint64_t cycles, ns;
 } saved;
@@ -46,7 +46,7 @@ static bool path_add(size_t *used, const char *s)
 	return true;
 }
 
-/* A relative directory is meant from where the image starts. */
+/* A relative directory is relative to the working directory at the start of the image. */
 bool output_choose(struct environment *env)
 {
 	const char *dir = env->other_output;
@@ -77,7 +77,7 @@ static double cycles_per_us(void)
 	return ns ? (double)(cycle_count() - saved.cycles) * 1000 / (double)ns : 0;
 }
 
-/* The image that a file tells of. */
+/* The image that a file describes. */
 static void story_begin(struct story *s, const struct state *st)
 {
 	__builtin_memset(s, 0, offsetof(struct story, out));
@@ -90,7 +90,8 @@ static void story_begin(struct story *s, const struct state *st)
 	s->generation = st->generation;
 }
 
-/* Writes the story of process pid into the first file that is free; its instance, or negative. */
+/* Writes the rows of process pid into the first file name that is free; returns its instance, or a
+ * negative errno. */
 static long write_story(const struct held *h, long dir, struct story *s, int pid,
 			struct own_io *own)
 {
@@ -115,14 +116,14 @@ static long write_story(const struct held *h, long dir, struct story *s, int pid
 	sys1(__NR_close, fd);
 	own->wchar += s->out.bytes;
 	own->syscw += s->out.writes;
-	if (s->out.failed) { /* half a file would be a false one */
+	if (s->out.failed) { /* an incomplete file would be wrong */
 		remove_name(dir, &name);
 		return -EIO;
 	}
 	return instance;
 }
 
-/* Where the counters stood when the image before this one executed it. */
+/* The counters at the exec of this image, as the previous image recorded them. */
 static void adopt(long dir, const struct name *name, struct own_io *own)
 {
 	struct rec *r = map_pages(sizeof(*r));
@@ -133,7 +134,7 @@ static void adopt(long dir, const struct name *name, struct own_io *own)
 		read_frames(&st, r);
 		if (st.has_start)
 			rec_read(r, &st.start);
-		/* else the file is that of a process which had the number before */
+		/* otherwise the file belongs to an earlier process with the same pid */
 		if (st.has_start && st.exec.n && r->v[METRIC_STARTTIME] == guest.starttime_us &&
 		    (p = map_pages(st.exec.n))) {
 			__builtin_memcpy(p, st.exec.p, st.exec.n);
@@ -186,7 +187,7 @@ static size_t on_start(const struct held *h, const struct iovec *iov, int count)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* The image did not end: exec or daemon() failed. */
+/* The image continues: exec or daemon() failed. */
 static void void_last_word(long dir)
 {
 	struct name name;
@@ -226,8 +227,8 @@ static void tell(const struct held *h, long dir, struct story *s, int pid, unsig
 	release_state(st.all);
 }
 
-/* The image, or a copy of it, speaks for itself. A copy may be running on its parent's memory:
- * nothing of ours is written then but in pages made here. */
+/* The image, or a fork of it, writes its own rows. A fork may share the memory of its parent
+ * (vfork): then nothing of ours is written except in pages that are allocated here. */
 static void last_word(const struct held *h, int pid, unsigned flags, const struct iovec *last,
 		      struct own_io *own)
 {
@@ -257,7 +258,7 @@ static void on_end(const struct held *h, int pid, unsigned flags, const struct i
 		sys1(__NR_close, dir);
 }
 
-/* All counters stand in the first piece, before what is executed. */
+/* All counters are in the first piece, before the program that is executed. */
 static size_t on_exec(const struct held *h, int pid, unsigned flags, struct iovec *iov, int count)
 {
 	unsigned char host[PL_RECORD_HEADER + 64], payload[64];
@@ -272,11 +273,11 @@ static size_t on_exec(const struct held *h, int pid, unsigned flags, struct iove
 	put_u64(&f, METRIC_OWN_SYSCW, own.syscw);
 	make_frame(host, PL_HOST, 0, payload, (size_t)(f.p - payload));
 	iov[count] = (struct iovec){host, PL_RECORD_HEADER + (size_t)(f.p - payload)};
-	own_add(pid, &own); /* should it fail */
+	own_add(pid, &own); /* in case it fails */
 	return append_state(h, pid, iov, count + 1);
 }
 
-/* What a child left that could not speak for itself. */
+/* Rows of a child that could not write them itself. */
 static void close_child(const struct held *h, long dir, const struct name *name, int pid,
 			struct story *s, const struct iovec *reap, struct own_io *own)
 {
@@ -292,7 +293,8 @@ static void close_child(const struct held *h, long dir, const struct name *name,
 	}
 	if (st.has_start) {
 		story_begin(s, &st);
-		/* what it executed could not be entered: its name is what it was called by */
+		/* the library was not loaded into the program that it executed: its name is the one
+		 * it was called by */
 		if (replaced) {
 			s->frames = (struct span){0};
 			s->start.text[METRIC_PATH] = s->base.text[METRIC_PATH];
@@ -318,7 +320,7 @@ static void reap(const struct held *h, long dir, int pid, struct story *s, const
 	if (!child)
 		return;
 	state_name(&name, (int)child);
-	/* somebody else may have its number by now */
+	/* its pid may have been reused */
 	if (sys2(__NR_kill, child, 0) == -ESRCH)
 		close_child(h, dir, &name, (int)child, s, last, own);
 }
@@ -342,8 +344,8 @@ static size_t on_reap(const struct held *h, int pid, const struct iovec *iov, in
 	return written;
 }
 
-/* The exec failed. With anything else the file of the process is gone: what was written stays until
- * there is more to say. */
+/* The exec failed. In other cases the file of the process is gone: what was written stays until the
+ * next record. */
 static size_t on_resume(const struct held *h, int pid, const struct iovec *iov, int count)
 {
 	long dir = saved.exec ? open_dir() : -EBADF;
@@ -369,7 +371,7 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 	case PL_START:
 		return on_start(h, iov, count);
 	case PL_END:
-		/* a copy cannot take its word back */
+		/* a fork cannot undo what it wrote */
 		if (flags & PL_F_ROOT && pid != guest.pid)
 			return 0;
 		on_end(h, pid, flags, iov);

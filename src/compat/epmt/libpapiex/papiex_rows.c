@@ -1,15 +1,17 @@
 /*
- * Rows of papiex's CSV from the records of one image: the first thread's with all columns, one for
- * each further thread. The columns are papiex's, the values those of libplimsoll.so: an image's own
- * are its last record less the EXEC of the image before it, and the first row has what no other row
- * holds, so that the rows add up to the process. What is not known is 0: CSV cannot say so.
+ * Rows of papiex's CSV from the records of one image: the row of the first thread with all columns,
+ * and one for each further thread. The columns are papiex's, the values those of libplimsoll.so.
+ * The values of an image are its last record minus the EXEC of the previous image. The first row
+ * has what no other row holds, so that the rows add up to the process. Unknown values are 0, since
+ * papiex's CSV has no word for them.
  */
 #include "compat/epmt/libpapiex/papiex.h"
 
 #include "compat/epmt/papiex_columns.h"
 #include "core/crc32c.h"
 
-/* Counters of threads, which add up to the process's; and those that run on over an exec. */
+/* Counters of threads, which add up to those of the process; and counters that continue across an
+ * exec. */
 static const bool adds_up[METRIC_ID_END] = {
 #define METRIC(id, symbol, name, unit, type, scope, kind, agg, ...)                                \
 	[id] = TYPE_##type == TYPE_U64 && SCOPE_##scope == SCOPE_THREAD && AGG_##agg == AGG_SUM && \
@@ -142,7 +144,7 @@ static void out_escaped(struct out *o, const char *s, size_t n)
 	}
 }
 
-/* The part behind the last slash. */
+/* The part after the last slash. */
 static struct fact base_of(const char *s, size_t n)
 {
 	size_t from = n;
@@ -152,7 +154,7 @@ static struct fact base_of(const char *s, size_t n)
 	return (struct fact){s + from, n - from};
 }
 
-/* argv[0]'s last part is the name, the path's where there is no argv. */
+/* The name is the last part of argv[0], or of the path if there is no argv. */
 static void out_name(struct out *o, const struct rec *start)
 {
 	const struct fact *argv = &start->text[METRIC_ARGV], *path = &start->text[METRIC_PATH];
@@ -164,7 +166,7 @@ static void out_name(struct out *o, const struct rec *start)
 	out_escaped(o, name.s, name.n);
 }
 
-/* The other arguments, with blanks between. */
+/* The other arguments, separated by blanks. */
 static void out_arguments(struct out *o, const struct fact *argv)
 {
 	size_t at = 0;
@@ -200,7 +202,7 @@ static bool is_text(enum metric_id id)
 	       id == METRIC_PATH || id == METRIC_ARGS;
 }
 
-/* Values of the events in the order of their names; see events.c. */
+/* Values of the events, in the order of their names; see events.c. */
 static void out_events(struct out *o, const struct rec *row, const struct fact *names)
 {
 	const unsigned char *p = (const unsigned char *)row->text[METRIC_COUNTERS].s;
@@ -274,7 +276,8 @@ static void out_header(struct story *s)
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
-/* The next further thread, in s->thread; the first one gives its events to the process's row. */
+/* The next further thread, in s->thread; the events of the first thread are in the row of the
+ * process. */
 static bool next_thread(struct story *s, struct span *rest)
 {
 	struct frame_at f;
@@ -295,7 +298,7 @@ static bool next_thread(struct story *s, struct span *rest)
 	return false;
 }
 
-/* The reaper's figures include the children that the process waited for. */
+/* The figures from wait() include the children that the process waited for. */
 static void take_off_children(struct story *s)
 {
 	static const unsigned char inclusive[] = {
@@ -320,7 +323,7 @@ static void take_off_children(struct story *s)
 		rec_unset(&s->end, inclusive[i]);
 }
 
-/* What collection itself added after the EXEC was made: its own append. */
+/* What collection itself added after the EXEC record: the write of that record. */
 static uint64_t own_io(const struct rec *base, enum metric_id id)
 {
 	switch (id) {
@@ -337,7 +340,7 @@ static uint64_t own_io(const struct rec *base, enum metric_id id)
 	}
 }
 
-/* Of a process with threads the one that executed went on alone: see record.h. */
+/* In a process with threads only the one that called exec continues: see record.h. */
 static void take_base_of_task(struct rec *base, bool io)
 {
 	static const unsigned char ids[] = {TASK_METRICS};
@@ -367,7 +370,7 @@ static void take_off_base(struct story *s)
 	v[METRIC_SYSTEMTIME] = cpu - v[METRIC_USERTIME];
 }
 
-/* Leaves to the first thread what no other one has; the number of the others. */
+/* Subtracts the other threads from the first one; returns their number. */
 static unsigned take_off_threads(struct story *s)
 {
 	struct span rest = s->frames;
@@ -394,8 +397,8 @@ static uint64_t real_us(const struct story *s, uint64_t boot_ns)
 	return boot_ns / 1000 - s->start.v[METRIC_BOOTTIME] / 1000 + s->start.v[METRIC_REALTIME];
 }
 
-/* When it began, since boot: at its exec, a copy in the tick in which it was made. One thread
- * cannot use more CPU time than passes. */
+/* Its start, since boot: the time of its exec, for a fork the clock tick in which it was created.
+ * One thread cannot use more CPU time than passes. */
 static uint64_t begin_ns(const struct story *s, uint64_t cpu_us, bool alone)
 {
 	const uint64_t *v = s->start.v;
@@ -418,7 +421,7 @@ static void fill_identity(struct story *s, unsigned threads)
 	static const unsigned char ranks[] = {METRIC_NUMRANKS, METRIC_MPIRANK};
 	uint64_t *v = s->end.v;
 
-	/* a reaper is no parent, and a copy speaks for itself */
+	/* a subreaper is not the parent, and a fork writes its own rows */
 	for (size_t i = 0; !s->copy && i < sizeof(place); i++)
 		v[place[i]] = s->start.v[place[i]];
 	if (s->copy && v[METRIC_FORKER])
@@ -444,7 +447,7 @@ void papiex_write(struct story *s)
 	fill_identity(s, threads);
 	rec_set(row, METRIC_START, real_us(s, begin));
 	rec_set(row, METRIC_END, real_us(s, end > begin ? end : begin));
-	/* EPMT takes a duration of 0 cycles for an error */
+	/* EPMT treats a duration of 0 cycles as an error */
 	if (!rec_has(row, METRIC_RDTSC_DURATION))
 		rec_set(row, METRIC_RDTSC_DURATION,
 			1 + (uint64_t)((double)(less(end, begin) / 1000) * s->cycles_per_us));

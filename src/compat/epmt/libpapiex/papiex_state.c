@@ -1,5 +1,5 @@
 /*
- * The hidden files that processes under libpapiex.so keep their records in; see papiex_output.c.
+ * The hidden files in which processes under libpapiex.so keep their records; see papiex_output.c.
  */
 #include "compat/epmt/libpapiex/papiex.h"
 
@@ -159,7 +159,7 @@ void read_exec(struct rec *r, struct span frames, struct rec *scratch)
 
 /* ---- finding one ---------------------------------------------------------------------------- */
 
-/* Is this the file of a child of ours that began since then? */
+/* Is this the file of a child of this process that started since then? */
 static bool is_childs(long dir, const struct name *name, uint64_t since, int parent, struct rec *r,
 		      struct own_io *own)
 {

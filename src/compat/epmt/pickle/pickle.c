@@ -1,8 +1,8 @@
 /*
- * A reader of pickles that is no virtual machine for them: see pickle.h. The stack and the memo
- * hold references to values. A value that was put into another one may not grow any more, so that
- * no structure can contain itself, and every value knows how large it is when written out, so that
- * none can be a bomb.
+ * A reader of pickles that executes nothing: see pickle.h. The stack and the memo hold references
+ * to values. A value that is part of another one may not grow any more, so no structure can contain
+ * itself. Every value knows its size when written out, so a small pickle cannot expand without
+ * limit.
  */
 #include "compat/epmt/pickle/pickle.h"
 
@@ -89,7 +89,7 @@ void pickle_push(struct reader *r, struct value *v)
 	pickle_push_item(r, (struct item){.value = v});
 }
 
-/* The value on top, now the caller's; NULL when there is none. */
+/* Takes the value on top, which the caller then owns; NULL if there is none. */
 struct value *pickle_pop(struct reader *r)
 {
 	if (!r->depth || !r->stack[r->depth - 1].value) {
@@ -110,7 +110,7 @@ static struct value *top(struct reader *r, enum value_kind kind)
 	return v;
 }
 
-/* Index of the item behind the topmost mark. */
+/* Index of the item after the topmost mark. */
 static bool find_mark(struct reader *r, size_t *ret)
 {
 	for (size_t i = r->depth; i > 0; i--)
@@ -158,13 +158,13 @@ static void memo_get(struct reader *r, uint64_t at, int arg PL_UNUSED)
 
 /* ---- containers ----------------------------------------------------------------------------- */
 
-/* Books that item goes into container; false when that is more than we accept. */
+/* Adds the size of item to container; false if that exceeds the limit. */
 static bool enclose(struct reader *r, struct value *container, struct value *item)
 {
 	if (container->sealed || container == item)
 		return pickle_fail(r, EPERM, "a structure that contains itself") == 0;
 	uint64_t weight = (uint64_t)container->weight + item->weight;
-	/* a long text weighs as much as many short ones */
+	/* a long text counts as much as many short ones */
 	if (item->kind == VALUE_STR || item->kind == VALUE_BYTES)
 		weight += item->str.size / 256;
 	if (weight > VALUE_NODES_MAX)
@@ -203,7 +203,7 @@ static void set(struct reader *r, struct value *dict, struct value *key, struct 
 	value_free(v);
 }
 
-/* All values from a place on the stack, in order, into a container; the stack ends there. */
+/* Moves all values from a place on the stack into a container, in order; the stack ends there. */
 static void gather(struct reader *r, size_t from, struct value *container)
 {
 	size_t end = r->depth;
@@ -228,7 +228,7 @@ static void gather(struct reader *r, size_t from, struct value *container)
 	r->depth = from;
 }
 
-/* From the mark to the top, with the mark gone. */
+/* The values from the mark to the top; removes the mark. */
 static void build_from_mark(struct reader *r, uint64_t n PL_UNUSED, int kind)
 {
 	size_t from;
@@ -360,7 +360,7 @@ static void memo_next(struct reader *r)
 	memo_put(r, r->memo_next++, 0);
 }
 
-/* What an instruction does: with its operand, a number of so many bytes, or without one. */
+/* What an instruction does, with an operand of so many bytes or without one. */
 #define LINE 255 /* the operand is a decimal number on a line */
 static const struct {
 	void (*plain)(struct reader *r);
@@ -423,7 +423,7 @@ static const struct {
 	['u'] = {NULL, extend_from_mark, 0, VALUE_DICT},
 };
 
-/* Values, the stack and the memo; false when it is another kind of instruction. */
+/* Values, the stack and the memo; false for other instructions. */
 static bool step(struct reader *r, unsigned char op)
 {
 	if (steps[op].plain)

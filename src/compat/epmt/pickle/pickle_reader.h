@@ -1,6 +1,6 @@
 /*
- * The inside of the pickle reader: a stack of values, a memo, and the bytes left to read. Errors
- * stick: after the first one every step does nothing.
+ * Shared by the files of the pickle reader: a stack of values, a memo, and the bytes left to read.
+ * After the first error every step does nothing.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #define STACK_MAX 65536
 #define MEMO_MAX 262144
 
-/* What a GLOBAL names: a callable that we know the meaning of. */
+/* What a GLOBAL names: a callable with a known meaning. */
 enum callable { CALL_NONE, CALL_DATETIME, CALL_TIMEZONE, CALL_TIMEDELTA, CALL_ENCODE };
 
 struct item {
@@ -32,10 +32,10 @@ struct reader {
 	int error;
 };
 
-/* Books an error with the place of the instruction; returns -error. */
+/* Records an error with the place of the instruction; returns -error. */
 int pickle_fail(struct reader *r, int error, const char *fmt, ...) PL_PRINTF(3, 4);
 
-/* The next bytes, as they are, as a little-endian number, or up to the end of a line. */
+/* The next bytes: raw, as a little-endian number, or up to the end of a line. */
 const unsigned char *pickle_take(struct reader *r, uint64_t n);
 uint64_t pickle_number(struct reader *r, size_t bytes);
 const char *pickle_line(struct reader *r, size_t *ret_n);
@@ -43,7 +43,7 @@ const char *pickle_line(struct reader *r, size_t *ret_n);
 /* Takes v. */
 void pickle_push(struct reader *r, struct value *v);
 void pickle_push_item(struct reader *r, struct item item);
-/* The value on top, now the caller's; NULL when there is none. */
+/* Takes the value on top, which the caller then owns; NULL if there is none. */
 struct value *pickle_pop(struct reader *r);
 
 /* Scalars and the three classes (pickle_scalars.c): each reads its operand and pushes a value. */

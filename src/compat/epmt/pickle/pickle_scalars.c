@@ -1,6 +1,6 @@
 /*
- * Scalars of pickles, and the three classes that are data: datetime, timezone and timedelta. See
- * pickle.h; anything else that a pickle names is refused here.
+ * Scalars of pickles, and the three classes that are data: datetime, timezone and timedelta; see
+ * pickle.h. Anything else that a pickle names is refused here.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-/* Python keeps bytes that are no text as the characters U+DC80 to U+DCFF: bytes again here. */
+/* Python represents bytes that are not valid UTF-8 as the characters U+DC80 to U+DCFF; this makes
+ * bytes of them again. */
 static struct value *text_of(const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -278,7 +279,7 @@ static struct value *make_datetime(const struct value *args)
 		return NULL;
 	const unsigned char *b = (const unsigned char *)state->str.data;
 	struct value *v = value_new(VALUE_TIME);
-	/* the top bit of the month is Python's mark for a repeated hour */
+	/* Python sets the top bit of the month in a repeated hour */
 	v->time = (struct value_time){b[0] << 8 | b[1],
 				      b[2] & 0x7f,
 				      b[3],

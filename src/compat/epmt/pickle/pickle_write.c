@@ -1,4 +1,4 @@
-/* Pickles out: protocol 3, without a memo; see pickle.h. */
+/* Writes pickles: protocol 3, without a memo; see pickle.h. */
 #include "compat/epmt/pickle/pickle.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static void write_int(struct strbuf *out, int64_t v)
 	}
 }
 
-/* Python text must be UTF-8; other bytes get the escapes that Python's os.fsdecode() makes. */
+/* Python text must be UTF-8; other bytes are escaped as by os.fsdecode(). */
 static void write_text(struct strbuf *out, const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
