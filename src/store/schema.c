@@ -35,7 +35,7 @@ static const char usage_sql[] = {
 #include "009_usage.sql.h"
 };
 static const char phases_sql[] = {
-#include "011_phases.sql.h"
+#include "010_phases.sql.h"
 };
 
 const struct migration migrations[] = {
@@ -48,7 +48,7 @@ const struct migration migrations[] = {
 	{7, "begins", begins_sql},
 	{8, "identity", identity_sql},
 	{9, "usage", usage_sql},
-	{11, "phases", phases_sql},
+	{10, "phases", phases_sql},
 	{0, NULL, NULL},
 };
 
