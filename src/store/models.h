@@ -1,8 +1,8 @@
 /*
- * Reference models in the store. A model is one JSON document in the shape that EPMT has, so that
- * imported models and ours are read by the same code:
+ * Reference models in the store. A model is one JSON document in the shape of imported models, so
+ * that imported models and ours are read by the same code:
  *
- *     version    of this shape, MODEL_VERSION; models of EPMT have none
+ *     version    of this shape, MODEL_VERSION; imported models have none
  *     name, enabled, created_at
  *     tags       of jobs that the model is for
  *     op_tags    list of the tags of its operations; empty: it is a model of whole jobs
@@ -22,7 +22,7 @@
 struct model {
 	char *name;
 	bool enabled;
-	int64_t version; /* 0: EPMT's */
+	int64_t version; /* 0: imported from another tool */
 	struct value *json;
 };
 void model_release(struct model *m);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=analysis
+# bats file_tags=epmt
 # plimsoll outliers, model and rca.
 
 bats_require_minimum_version 1.5.0

@@ -1,6 +1,6 @@
 /*
- * Detectors of outliers in several dimensions, with the formulas and the defaults of PyOD, which
- * EPMT uses; see multivariate.h. The isolation forest is that of Liu, Ting and Zhou (2008).
+ * Detectors of outliers in several dimensions, with the formulas and the defaults of PyOD; see
+ * multivariate.h. The isolation forest is that of Liu, Ting and Zhou (2008).
  */
 #include <float.h>
 #include <math.h>

@@ -19,7 +19,7 @@ struct outlier_rules {
 	double threshold[METHOD_COUNT];
 };
 
-/* The default thresholds, and the methods that EPMT uses: all of them. */
+/* All methods with their default thresholds. */
 void outlier_rules_init(struct outlier_rules *r);
 /* Number of methods in use. */
 unsigned outlier_rules_count(const struct outlier_rules *r);

@@ -1,7 +1,7 @@
 /*
  * Univariate statistics for outlier detection: percentiles, z score, interquartile range and
- * modified z score, with the formulas and the rounding of EPMT, whose reference models hold these
- * numbers. Pure functions: no allocation is left behind, the input stays as it is.
+ * modified z score. Formulas and rounding are those of the reference models that can be imported.
+ * Pure functions: no allocation is left behind, the input stays as it is.
  */
 #pragma once
 

@@ -326,7 +326,7 @@ const struct command command_model = {
 		"create makes a model from at least 3 jobs, by the same features as `plimsoll outliers` "
 		"unless --features names others. train makes it again, from its jobs that are still "
 		"stored and from those that are named in addition. disable keeps a model from being "
-		"used. Deleting jobs does not change a model. Models that were imported from EPMT are "
+		"used. Deleting jobs does not change a model. Models that `plimsoll db import` copied are "
 		"used like others.",
 	.examples = "  plimsoll model create kernel 6656-1 6656-2 6656-3\n"
 		    "  plimsoll model create kernel_ops --ops --tag exp_name:linux_kernel\n"

@@ -135,7 +135,7 @@ const struct command command_outliers = {
 		"threads only the flagged ones are printed. Operations are sorted by how far they are "
 		"above the thresholds.",
 	.examples = "  plimsoll outliers 685000 685003 685016 692500\n"
-		    "  plimsoll outliers --where 'tag.exp_name = linux_kernel' --features all\n"
+		    "  plimsoll outliers --features all kernel_build\n"
 		    "  plimsoll outliers --ops --methods madz --thresholds madz=2.5 kernel_build\n"
 		    "  plimsoll outliers --pca 685000 685003 685016 692500\n"
 		    "  plimsoll outliers --procs --json 685000 | jq '.outliers[].exename'\n",

@@ -38,7 +38,7 @@ bool outlier_row(const struct outlier_result *r, size_t row)
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-/* What EPMT compares unless told otherwise. */
+/* What is compared unless --features names others. */
 static const char *const *default_features(enum outlier_level level, size_t *ret_count)
 {
 	static const char *const jobs[] = {"cpu_time", "duration", "num_procs"};
@@ -308,7 +308,7 @@ static double rounded_excess(const struct outlier_result *res, size_t group, siz
 {
 	double v = res->excess[group * res->t.column_count + column];
 
-	/* three decimals, as EPMT ranks them */
+	/* three decimals: what differs less has the same rank */
 	return isfinite(v) ? (double)(int64_t)(v * 1000 + 0.5) / 1000 : v;
 }
 
