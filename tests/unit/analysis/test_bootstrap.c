@@ -7,6 +7,7 @@
 #include "analysis/bootstrap.h"
 #include "analysis/random.h"
 #include "analysis/rank_sum.h"
+#include "analysis/sorted.h"
 
 #define NEAR(got, want, by)                                                \
 	do {                                                               \
