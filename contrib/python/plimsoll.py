@@ -365,17 +365,24 @@ def sql(query, parameters=(), store=None):
     return _store(store).sql(query, parameters)
 
 
+def _unnamed_cluster(frame):
+    """Jobs of a machine without a batch system have no cluster."""
+    frame["cluster"] = frame["cluster"].astype(object).where(frame["cluster"] != "", None)
+    return frame
+
+
 def jobs(store=None, where=None):
     """All jobs, the latest first; where: those that match a filter."""
     s = _store(store)
     frame = s.sql("SELECT * FROM jobs ORDER BY ingested DESC, job DESC", (), "jobs")
     if not len(frame.columns):
         return _frame(s.columns("jobs"), [], "jobs")
+    frame = _unnamed_cluster(frame)
     return frame if where is None else frame[frame["job"].isin(s.select(where))].reset_index(drop=True)
 
 
 def _row(job, s):
-    frame = s.sql("SELECT * FROM jobs WHERE job = ?", (s.find(job),), "jobs")
+    frame = _unnamed_cluster(s.sql("SELECT * FROM jobs WHERE job = ?", (s.find(job),), "jobs"))
     row = frame.astype(object).iloc[0]
     row.name = row["jobid"]
     return row

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/outliers/statistics.h"
 #include "core/hash_map.h"
 
 const char *const explore_method_names[EXPLORE_METHODS] = {"iqr", "z", "madz"};
@@ -16,76 +17,19 @@ unsigned explore_score(unsigned flags)
 
 /* ---- classifiers ---------------------------------------------------------------------------- */
 
-#define IQR_WIDTH 1.5
-#define Z_LIMIT 3.0
-#define MADZ_LIMIT 3.5
-#define MADZ_SCALE 0.6745
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Of a sorted vector; between two values it is interpolated. */
-static double percentile(const double *sorted, size_t n, double share)
-{
-	double at = share * (double)(n - 1);
-	size_t i = (size_t)at;
-
-	return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
-}
-
-/* Scores are compared as people read them, with four decimals. */
-static double four_decimals(double v)
-{
-	return nearbyint(v * 1e4) / 1e4;
-}
-
-static double mean_of(const double *v, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += v[i];
-	return sum / (double)n;
-}
-
-static double deviation_of(const double *v, size_t n, double mean)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += (v[i] - mean) * (v[i] - mean);
-	return sqrt(sum / (double)n);
-}
-
-/* Sets the flags of n finite values. */
+/* Sets the flags of n > 0 finite values. */
 static void find_outliers(const double *v, size_t n, unsigned *flags)
 {
-	_cleanup_free_ double *sorted = xcalloc(n, sizeof(*sorted));
-	double mean = four_decimals(mean_of(v, n));
-	double deviation = four_decimals(deviation_of(v, n, mean_of(v, n)));
+	static const unsigned bits[METHOD_COUNT] = {
+		[METHOD_IQR] = EXPLORE_IQR, [METHOD_MADZ] = EXPLORE_MADZ, [METHOD_Z] = EXPLORE_Z};
+	_cleanup_free_ double *scores = xcalloc(n, sizeof(*scores));
 
-	memcpy(sorted, v, n * sizeof(*v));
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	double q1 = percentile(sorted, n, 0.25), q3 = percentile(sorted, n, 0.75);
-	double median = percentile(sorted, n, 0.5), width = IQR_WIDTH * (q3 - q1);
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = fabs(v[i] - median);
-	double spread = mean_of(sorted, n);
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	if (percentile(sorted, n, 0.5) > 0)
-		spread = percentile(sorted, n, 0.5);
-	for (size_t i = 0; i < n; i++) {
-		double away = fabs(v[i] - median);
-
-		flags[i] = v[i] < q1 - width || v[i] > q3 + width ? EXPLORE_IQR : 0;
-		if (deviation > 0 && four_decimals(fabs(v[i] - mean) / deviation) > Z_LIMIT)
-			flags[i] |= EXPLORE_Z;
-		if (spread > 0 && four_decimals(MADZ_SCALE * away / spread) > MADZ_LIMIT)
-			flags[i] |= EXPLORE_MADZ;
+	memset(flags, 0, n * sizeof(*flags));
+	for (unsigned m = 0; m < METHOD_COUNT; m++) {
+		if (score_values((enum outlier_method)m, v, n, NULL, scores, NULL) < 0)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			flags[i] |= scores[i] > outlier_methods[m].threshold ? bits[m] : 0;
 	}
 }
 
@@ -163,12 +107,12 @@ static void describe(struct explore *e, struct explore_group *g)
 	g->sum = 0;
 	for (size_t i = 0; i < n; i++) {
 		g->sum += v[i];
-		g->min = fmin(g->min, v[i]);
-		g->max = fmax(g->max, v[i]);
+		g->min = v[i] < g->min ? v[i] : g->min;
+		g->max = v[i] > g->max ? v[i] : g->max;
 	}
 	double mean = mean_of(v, n);
 	if (mean != 0)
-		g->variation = deviation_of(v, n, mean) / mean;
+		g->variation = deviation_of(v, n, 0) / mean;
 	find_outliers(v, n, flags);
 	n = 0;
 	for (size_t i = 0; i < g->job_count; i++)

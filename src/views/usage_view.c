@@ -10,7 +10,7 @@ static double share(const struct usage_table *t, const struct usage_group *g)
 {
 	if (g->usage.cpu_us == USAGE_UNKNOWN || t->all.cpu_us <= 0)
 		return NAN;
-	return round(1e5 * (double)g->usage.cpu_us / (double)t->all.cpu_us) / 1e3;
+	return (double)(int64_t)(1e5 * (double)g->usage.cpu_us / (double)t->all.cpu_us + 0.5) / 1e3;
 }
 
 static int print_json(const struct usage_table *t, const char *key, size_t count, FILE *f)

@@ -37,6 +37,7 @@ samples_were='n,total
 }
 
 @test "a SQLite store: read, and added to" {
+  plimsoll db migrate -q --db jobs.db
   equal programs "$(plimsoll sql --db jobs.db --csv "$programs")" "$programs_were"
   equal samples "$(plimsoll sql --db jobs.db --csv "$samples")" "$samples_were"
   plimsoll run -q --db jobs.db -- true
@@ -48,6 +49,7 @@ samples_were='n,total
 }
 
 @test "a store and an HDF5 file that a collector filled" {
+  plimsoll db migrate -q --db collected.db
   equal values "$(plimsoll sql --db collected.db --csv 'SELECT count(*), sum(raw) FROM samples' | tail -1)" 100,382034
   equal jobs "$(plimsoll list --db collected.db --ids | sort | xargs)" "1000 1001 node:node1:2027-01-15"
   plimsoll submit -q --db from-hdf5.db collected.*.hdf5

@@ -86,10 +86,10 @@ see() {
 }
 
 @test "hostile texts are shown and never executed" {
-  see hurt .hurt '["undefined",0,4,true,false]'
+  see hurt .hurt '["undefined",0,5,true,false]'
   see 'hostile console' '.["hostile console"]' '[]'
   see injected .injected '"undefined"'
-  see real .real '["undefined",0,4,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
+  see real .real '["undefined",0,5,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
 }
 
 # bats test_tags=epmt

@@ -106,8 +106,9 @@ const struct command command_history = {
 		"Lists the levels of a metric over time, separated by the runs at which it changed. "
 		"Changes are found by binary segmentation on ranks with a permutation test; runs "
 		"without a change show one with a probability of at most 1 % (--confidence). At least "
-		"10 runs are needed, and a level has at least 5.\n\n"
-		"--csv and --json have every run.",
+		"10 runs are needed, and a level has at least 5.\n\n" HELP_JOB
+		" With one JOB, the runs of its fingerprint are shown; with several, just "
+		"these. --csv and --json have every run.",
 	.examples = "  plimsoll history last\n"
 		    "  plimsoll history nightly --metric cpu_time,rssmax -o nightly.svg\n",
 	OPTIONS(defaults, rows),

@@ -327,7 +327,7 @@ const struct command command_model = {
 		"unless --features names others. train makes it again, from its jobs that are still "
 		"stored and from those that are named in addition. disable keeps a model from being "
 		"used. Deleting jobs does not change a model. Models that `plimsoll db import` copied are "
-		"used like others.",
+		"used like others.\n\n" HELP_JOB,
 	.examples = "  plimsoll model create kernel 6656-1 6656-2 6656-3\n"
 		    "  plimsoll model create kernel_ops --ops --tag exp_name:linux_kernel\n"
 		    "  plimsoll model train kernel 6656-5\n"

@@ -43,6 +43,12 @@ static struct value *command_line(const char *text)
 }
 
 /* Whole numbers stay whole. */
+/* To multiples of 1 / parts; values so large that they have none stay as they are. */
+static double rounded(double v, double parts)
+{
+	return v * parts < 9e18 ? (double)(int64_t)(v * parts + 0.5) / parts : v;
+}
+
 static struct value *number(double v)
 {
 	if (v == floor(v))
@@ -100,7 +106,7 @@ static int take_scaled(struct value *to, const char *key, const char *text, doub
 		return strbuf_fail(why, -EINVAL, "'%s' is not %s", text, what);
 	if (ret_rest)
 		*ret_rest = p;
-	value_set(to, key, number(round(v * 1000) / 1000));
+	value_set(to, key, number(rounded(v, 1000)));
 	return 0;
 }
 
@@ -149,7 +155,7 @@ static int take_duration(struct value *to, const char *key, const char *text, st
 	seconds += days * 86400;
 	if (seconds > NUMBER_MAX)
 		return strbuf_fail(why, -EINVAL, "'%s' is too long a time", text);
-	value_set(to, key, number(round(seconds * 1e6) / 1e6));
+	value_set(to, key, number(rounded(seconds, 1e6)));
 	return 0;
 }
 
