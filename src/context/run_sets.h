@@ -1,11 +1,11 @@
 /*
  * The two sets of runs of a comparison: words or filters for each, or for the second one earlier
- * runs with the same fingerprint (store/fingerprint.h).
+ * runs with the same fingerprint (store/analysis/fingerprint.h).
  */
 #pragma once
 
 #include "context/job_selection.h"
-#include "store/fingerprint.h"
+#include "store/analysis/fingerprint.h"
 
 struct run_sets_request {
 	char *const *words, *const *baseline_words;

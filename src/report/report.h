@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "plot/plot.h"
 #include "samples/series_math.h"
 #include "views/jobs/job_show.h"

@@ -1,6 +1,6 @@
 /*
- * The figures of a job that findings look at (analysis/findings.h). Most are the sum of a metric
- * over the records or, without records, the increase of a sampled counter: that is a table.
+ * The figures of a job that findings look at (analysis/findings/findings.h). Most are the sum of a
+ * metric over the records or, without records, the increase of a sampled counter: that is a table.
  */
 #include <math.h>
 #include <string.h>

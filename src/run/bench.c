@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "analysis/random.h"
+#include "analysis/comparison/random.h"
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "run/run_internal.h"

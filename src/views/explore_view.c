@@ -100,7 +100,7 @@ static void put_real(struct stream_table *g, double value, int decimals, const c
 	stream_table_str(g, text);
 }
 
-/* "**" for each classifier, as EPMT's users know it. */
+/* "**" for each classifier. */
 static void put_flags(struct stream_table *g, unsigned flags)
 {
 	char text[2 * EXPLORE_METHODS + 1] = "";

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/explore.h"
-#include "store/experiment.h"
+#include "store/analysis/experiment.h"
 
 #define EXPLORE_WORDS_MAX 64
 struct explore_words {

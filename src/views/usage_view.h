@@ -1,7 +1,7 @@
 /* Sums over the jobs of a store as table, JSON and CSV. */
 #pragma once
 
-#include "store/usage.h"
+#include "store/analysis/usage.h"
 #include "views/processes/process_list.h"
 
 /* title: of the first column and, in small letters, its key in JSON and CSV. limit: rows at most.

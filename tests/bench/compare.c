@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "analysis/compare.h"
+#include "analysis/comparison/compare.h"
 #include "unit/support/noise.h"
 
 #define ROWS (50 * 40)

@@ -1,6 +1,6 @@
 /*
- * The numbers of a reference model, in the JSON shape that store/models.h describes: finding and
- * setting them.
+ * The numbers of a reference model, in the JSON shape that store/analysis/models.h describes:
+ * finding and setting them.
  */
 #pragma once
 

@@ -5,11 +5,11 @@
 #include "cmd/actions.h"
 #include "context/job_selection.h"
 #include "core/clock.h"
-#include "store/verify.h"
+#include "store/analysis/verify.h"
 #include "views/stream_table.h"
 
 #define EXIT_IMPLAUSIBLE 4
-#define SINCE_US INT64_C(1546300800000000) /* 2019-01-01: Plimsoll's and EPMT's first jobs */
+#define SINCE_US INT64_C(1546300800000000) /* 2019-01-01: no job can be older */
 #define FUTURE_US 60000000                 /* how far the clock of another host may be ahead */
 
 struct verify_options {

@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "store/image_reader.h"
+#include "store/analysis/image_reader.h"
 
 #define PROGRESS_NS 5000000000ull
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/bootstrap.h"
+#include "analysis/comparison/bootstrap.h"
 #include "core/text/text.h"
 #include "views/comparison/history_view.h"
 #include "views/comparison/run_comparison.h"

@@ -1,8 +1,8 @@
 /* Runs of the same thing over time, with the times at which a metric changed its level. */
 #pragma once
 
-#include "analysis/change_points.h"
-#include "store/run_figures.h"
+#include "analysis/comparison/change_points.h"
+#include "store/analysis/run_figures.h"
 
 struct history {
 	const struct figure_metric *metric;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analysis/bootstrap.h"
+#include "analysis/comparison/bootstrap.h"
 #include "analysis/sorted.h"
 
 const char *const comparison_metrics[] = {"duration", "cpu_time", "rssmax", "rchar", "wchar"};

@@ -1,9 +1,10 @@
-/* Two sets of stored runs, compared metric by metric (analysis/compare.h), and how that is shown.
+/* Two sets of stored runs, compared metric by metric (analysis/comparison/compare.h), and how that
+ * is shown.
  */
 #pragma once
 
-#include "analysis/compare.h"
-#include "store/run_figures.h"
+#include "analysis/comparison/compare.h"
+#include "store/analysis/run_figures.h"
 
 /* A difference below this share of the whole job does not matter in a part of it. */
 #define PART_OF_JOB 0.01

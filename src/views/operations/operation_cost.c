@@ -1,7 +1,7 @@
 /*
  * The share of operations in the CPU time, or another metric, of their jobs; see operation_list.h.
- * What EPMT computes is the share of a set of operations, by default those that move data: the sum
- * over its operations, so that an image in two of them counts twice. Rounded as there: to three
+ * The cost is the share of a set of operations, by default those that move data: the sum
+ * over its operations, so that an image in two of them counts twice. Rounded to three
  * decimals, and to whole percent for a job.
  */
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "analysis/operations.h"
 #include "core/hash_map.h"
-#include "store/image_reader.h"
+#include "store/analysis/image_reader.h"
 #include "views/processes/process_list.h"
 
 /* Which images form an operation. */

@@ -6,9 +6,10 @@
 #include "views/outliers/outlier_print.h"
 
 /*
- * The JSON of a model, see store/models.h, of the jobs of a request: of whole jobs, or of their
- * operations. before: an older model of the same name, whose tags and time of creation are kept;
- * NULL: none. notes: lines about what was left out. 0, or a negative errno with the reason in *why.
+ * The JSON of a model, see store/analysis/models.h, of the jobs of a request: of whole jobs, or of
+ * their operations. before: an older model of the same name, whose tags and time of creation are
+ * kept; NULL: none. notes: lines about what was left out. 0, or a negative errno with the reason in
+ * *why.
  */
 int model_build(const struct outlier_request *q, struct store *s, const char *name,
 		const struct value *tags, const struct model *before, struct value **ret,

@@ -6,8 +6,8 @@
 
 #include "analysis/outliers/multivariate.h"
 #include "analysis/outliers/outliers.h"
-#include "store/features.h"
-#include "store/models.h"
+#include "store/analysis/features.h"
+#include "store/analysis/models.h"
 
 enum outlier_level { LEVEL_JOBS, LEVEL_OPERATIONS, LEVEL_PROCESSES, LEVEL_THREADS };
 /* "job", "operation", ... and their plurals. */

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "analysis/bootstrap.h"
-#include "analysis/random.h"
-#include "analysis/rank_sum.h"
+#include "analysis/comparison/bootstrap.h"
+#include "analysis/comparison/random.h"
+#include "analysis/comparison/rank_sum.h"
 #include "analysis/sorted.h"
 
 #define NEAR(got, want, by)                                                \

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analysis/change_points.h"
+#include "analysis/comparison/change_points.h"
 #include "noise.h"
 
 static const struct change_options usual = CHANGE_OPTIONS_DEFAULT;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analysis/compare.h"
+#include "analysis/comparison/compare.h"
 #include "noise.h"
 
 #define MANY 64

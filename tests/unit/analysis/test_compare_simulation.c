@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "analysis/compare.h"
+#include "analysis/comparison/compare.h"
 #include "noise.h"
 
 #define METRICS 5

@@ -1,7 +1,7 @@
 /* The shape of arguments, by which runs of the same thing are recognised. */
 #include "unit.h"
 
-#include "store/fingerprint.h"
+#include "store/analysis/fingerprint.h"
 
 #define SHAPE(arg, want)                                                           \
 	do {                                                                       \

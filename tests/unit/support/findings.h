@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define LIMIT(id) (finding_limits[LIMIT_##id].value)

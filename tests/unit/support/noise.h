@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/random.h"
+#include "analysis/comparison/random.h"
 
 static inline double normal(struct random *r)
 {

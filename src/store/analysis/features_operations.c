@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "jobs/tags.h"
-#include "store/features_internal.h"
+#include "store/analysis/features_internal.h"
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 

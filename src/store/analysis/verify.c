@@ -1,5 +1,5 @@
 /* See verify.h. Each check is a row of verify_checks. */
-#include "store/verify.h"
+#include "store/analysis/verify.h"
 
 #include <math.h>
 

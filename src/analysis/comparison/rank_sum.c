@@ -1,5 +1,5 @@
 /* The distribution of Mann and Whitney's U; see rank_sum.h. */
-#include "analysis/rank_sum.h"
+#include "analysis/comparison/rank_sum.h"
 
 void rank_sum_release(struct rank_sum *r)
 {

@@ -1,5 +1,5 @@
 /* See experiment.h. */
-#include "store/experiment.h"
+#include "store/analysis/experiment.h"
 
 #include "store/query.h"
 

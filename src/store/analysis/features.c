@@ -2,11 +2,11 @@
  * Features of jobs, processes and threads; see features.h. SQL names columns by our own metric
  * table only, never by what a user wrote.
  */
-#include "store/features.h"
+#include "store/analysis/features.h"
 
 #include <math.h>
 
-#include "store/features_internal.h"
+#include "store/analysis/features_internal.h"
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 

@@ -1,5 +1,5 @@
 /* The figures of runs; see run_figures.h. */
-#include "store/run_figures.h"
+#include "store/analysis/run_figures.h"
 
 #include <math.h>
 

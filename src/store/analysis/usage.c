@@ -1,5 +1,5 @@
 /* Sums over the jobs of a store; see usage.h. */
-#include "store/usage.h"
+#include "store/analysis/usage.h"
 
 #include <errno.h>
 #include <stdlib.h>

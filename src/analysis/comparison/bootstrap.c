@@ -1,5 +1,5 @@
 /* The exact bootstrap of medians; see bootstrap.h. */
-#include "analysis/bootstrap.h"
+#include "analysis/comparison/bootstrap.h"
 
 void bootstrap_release(struct bootstrap *b)
 {

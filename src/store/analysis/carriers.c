@@ -1,8 +1,8 @@
 /* See carriers.h. SQL names columns by our own metric table only. */
-#include "store/carriers.h"
+#include "store/analysis/carriers.h"
 
 #include "jobs/tags.h"
-#include "store/features_internal.h"
+#include "store/analysis/features_internal.h"
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 

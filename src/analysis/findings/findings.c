@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/findings_rules.h"
+#include "analysis/findings/findings_rules.h"
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 

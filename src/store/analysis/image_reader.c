@@ -1,5 +1,5 @@
 /* Reads the images of a job in one pass; see image_reader.h. */
-#include "store/image_reader.h"
+#include "store/analysis/image_reader.h"
 
 #include <errno.h>
 

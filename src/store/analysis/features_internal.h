@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/metrics/metric.h"
-#include "store/features.h"
+#include "store/analysis/features.h"
 
 /* Does it make sense to add up or compare this metric? Not for numbers that identify something. */
 bool feature_is_counted(enum metric_id id);

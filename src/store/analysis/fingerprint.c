@@ -1,5 +1,5 @@
 /* The fingerprint of a job; see fingerprint.h. */
-#include "store/fingerprint.h"
+#include "store/analysis/fingerprint.h"
 
 #include <ctype.h>
 

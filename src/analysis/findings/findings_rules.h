@@ -1,7 +1,7 @@
 /* Shared by the files of rules; see findings.h. */
 #pragma once
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define MIB (1024.0 * 1024)

@@ -1,7 +1,7 @@
 /* Rules about storage, network, memory, and about parts of a job; see findings.h. */
 #include <math.h>
 
-#include "analysis/findings_rules.h"
+#include "analysis/findings/findings_rules.h"
 
 /* ---- storage, network and memory ------------------------------------------------------------ */
 

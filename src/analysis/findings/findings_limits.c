@@ -1,5 +1,5 @@
 /* Limits of findings, and names; see findings.h. */
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 const struct finding_limit finding_limits[LIMIT_COUNT] = {
 #define FINDING_LIMIT(id, name, value, reason) {name, value, reason},
-#include "analysis/finding_limits.def"
+#include "analysis/findings/finding_limits.def"
 #undef FINDING_LIMIT
 };
 

@@ -1,5 +1,5 @@
 /* Reference models in the store; see models.h. */
-#include "store/models.h"
+#include "store/analysis/models.h"
 
 #include "core/clock.h"
 

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "analysis/compare_internal.h"
+#include "analysis/comparison/compare_internal.h"
 #include "analysis/sorted.h"
 
 /* Quantiles of the normal distribution as multiples of that of 5 %, to extrapolate from there: the

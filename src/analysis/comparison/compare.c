@@ -1,9 +1,9 @@
 /* The comparison of two sets of runs; see compare.h. */
-#include "analysis/compare.h"
+#include "analysis/comparison/compare.h"
 
 #include <math.h>
 
-#include "analysis/compare_internal.h"
+#include "analysis/comparison/compare_internal.h"
 #include "analysis/sorted.h"
 
 const char *verdict_name(enum verdict v)

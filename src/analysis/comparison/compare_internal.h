@@ -1,9 +1,9 @@
 /* Shared by the files of the comparison. */
 #pragma once
 
-#include "analysis/bootstrap.h"
-#include "analysis/compare.h"
-#include "analysis/rank_sum.h"
+#include "analysis/comparison/bootstrap.h"
+#include "analysis/comparison/compare.h"
+#include "analysis/comparison/rank_sum.h"
 
 struct compare_tables {
 	struct bootstrap bootstrap;

@@ -1,11 +1,11 @@
 /* Change points of a series of runs; see change_points.h. */
-#include "analysis/change_points.h"
+#include "analysis/comparison/change_points.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analysis/bootstrap.h"
-#include "analysis/random.h"
+#include "analysis/comparison/bootstrap.h"
+#include "analysis/comparison/random.h"
 #include "analysis/sorted.h"
 
 struct search {

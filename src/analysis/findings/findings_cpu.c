@@ -2,7 +2,7 @@
  * how many ran or were ready to run. */
 #include <math.h>
 
-#include "analysis/findings_rules.h"
+#include "analysis/findings/findings_rules.h"
 
 /* More of its threads were ready to run than it has cores, and the cores were busy with them. */
 static bool has_too_few_cores(const struct finding_figures *f)

@@ -100,7 +100,7 @@ struct finding_limit {
 };
 enum finding_limit_id {
 #define FINDING_LIMIT(id, name, value, reason) LIMIT_##id,
-#include "analysis/finding_limits.def"
+#include "analysis/findings/finding_limits.def"
 #undef FINDING_LIMIT
 	LIMIT_COUNT
 };

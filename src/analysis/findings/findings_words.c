@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "analysis/findings_rules.h"
+#include "analysis/findings/findings_rules.h"
 #include "core/text/text.h"
 
 void draft_release(struct draft *d)
