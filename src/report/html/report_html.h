@@ -36,6 +36,19 @@ void page_phase_bands(struct page *p, int width, int height);
 /* ---- report_html_chart.c -------------------------------------------------------------------- */
 /* Where a time is on the axis, from 0 to 1. */
 double page_place(const struct page *p, int64_t time);
+
+#define PAGE_BARS_WIDTH 4000   /* of the box that is stretched to its place; a lane is 10 high */
+#define PAGE_BARS_LABELLED 200 /* bars with text */
+struct page_bar {
+	int64_t start, end; /* us */
+	uint32_t lane;
+	const char *name;
+	int64_t count; /* of what it stands for */
+};
+/* A bar in the path of its colour, which the first one begins and the caller ends. */
+void page_bar(struct page *p, const struct page_bar *b, unsigned color, bool first);
+/* Its name and count, in lanes of so many pixels; false: it is too narrow. */
+bool page_bar_label(struct page *p, const struct page_bar *b, unsigned height);
 /* Labels of the time axis below a chart, at most so many. */
 void page_time_labels(struct page *p, int most);
 /* Offsets of local time from UTC over the axis: "seconds[,us of the change,seconds]". */

@@ -4,11 +4,8 @@
 #include "report/html/html_text.h"
 #include "report/html/report_html.h"
 
-#define WIDTH 4000     /* of the box that is stretched to its place */
 #define HEIGHT_MAX 640 /* pixels; with more lanes these are lower */
 #define LANE_MAX 16    /* pixels */
-#define LABELS_MAX 200 /* bars with text */
-#define LABELLED 0.04  /* of the whole width */
 
 static unsigned lane_height(uint32_t lanes)
 {
@@ -17,24 +14,26 @@ static unsigned lane_height(uint32_t lanes)
 	return h > LANE_MAX ? LANE_MAX : h < 2 ? 2 : h;
 }
 
+static struct page_bar bar_of(const struct report *r, const struct report_bar *b)
+{
+	return (struct page_bar){.start = b->start,
+				 .end = b->end,
+				 .lane = b->lane,
+				 .name = path_base(r->names[b->name]),
+				 .count = b->processes};
+}
+
 static void add_bars(struct page *p, unsigned color)
 {
 	const struct report *r = p->r;
 	bool any = false;
 
 	for (size_t i = 0; i < r->bar_count; i++) {
-		const struct report_bar *b = &r->bars[i];
-
-		if (p->colors[b->name] != color)
+		if (p->colors[r->bars[i].name] != color)
 			continue;
-		int64_t x = round_i64(page_place(p, b->start) * WIDTH);
-		int64_t w = round_i64(page_place(p, b->end) * WIDTH) - x;
-		if (!any)
-			strbuf_addf(&p->out, "<path class=\"q%u\" d=\"", color);
+		struct page_bar bar = bar_of(r, &r->bars[i]);
+		page_bar(p, &bar, color, !any);
 		any = true;
-		w = w > 1 ? w : 1;
-		strbuf_addf(&p->out, "M%lld %uh%lldv9h-%lldz", (long long)x, b->lane * 10,
-			    (long long)w, (long long)w);
 	}
 	if (any)
 		strbuf_addstr(&p->out, "\"/>");
@@ -49,7 +48,7 @@ static void add_failed(struct page *p)
 		if (!r->bars[i].failed)
 			continue;
 		strbuf_addf(&p->out, "%sM%lld %uv4", any ? "" : "<path class=\"failed\" d=\"",
-			    (long long)round_i64(page_place(p, r->bars[i].end) * WIDTH),
+			    (long long)round_i64(page_place(p, r->bars[i].end) * PAGE_BARS_WIDTH),
 			    r->bars[i].lane * 10 + 5);
 		any = true;
 	}
@@ -61,27 +60,16 @@ static void add_labels(struct page *p, unsigned height)
 {
 	const struct report *r = p->r;
 	_cleanup_free_ int64_t *taken = xcalloc(r->lanes + 1, sizeof(*taken)); /* by lane, up to */
-	int left = LABELS_MAX;
+	int left = PAGE_BARS_LABELLED;
 
 	for (size_t i = 0; i < r->bar_count && left && height >= 12; i++) {
 		const struct report_bar *b = &r->bars[i];
-		const char *name = path_base(r->names[b->name]);
+		struct page_bar bar = bar_of(r, b);
 
-		double x = page_place(p, b->start), width = page_place(p, b->end) - x;
-		if (width < LABELLED || b->start < taken[b->lane])
+		if (b->start < taken[b->lane] || !page_bar_label(p, &bar, height))
 			continue;
 		taken[b->lane] = b->end;
 		left--;
-		strbuf_addf(&p->out,
-			    "<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
-			    "<text x=\"4\" y=\"11\">",
-			    x * 100, b->lane * height, width * 100, height);
-		html_cut(&p->out, name, strlen(name), 60);
-		if (b->processes > 1) {
-			strbuf_addstr(&p->out, " \u00d7");
-			page_number(p, add_count, b->processes);
-		}
-		strbuf_addstr(&p->out, "</text></svg>");
 	}
 }
 
@@ -128,7 +116,7 @@ void page_gantt(struct page *p)
 		    "</p><div id=\"gantt\" class=\"gantt\"><svg class=\"bars\" height=\"%u\" "
 		    "role=\"img\" aria-label=\"processes over time\"><svg width=\"100%%\" "
 		    "height=\"100%%\" viewBox=\"0 0 %d %u\" preserveAspectRatio=\"none\">",
-		    h * r->lanes, WIDTH, r->lanes * 10);
+		    h * r->lanes, PAGE_BARS_WIDTH, r->lanes * 10);
 	for (unsigned c = 0; c <= PAGE_COLORS; c++)
 		add_bars(p, c);
 	add_failed(p);

@@ -6,14 +6,20 @@
 #include "report/html/html_text.h"
 #include "report/html/report_html.h"
 
-#define WIDTH 4000     /* of the box that is stretched to its place */
-#define LANE 16        /* pixels */
-#define LABELS_MAX 200 /* bars with text */
-#define LABELLED 0.04  /* of the whole width */
+#define LANE 16 /* pixels */
 
 static const char *name_of(const struct page *p, uint32_t name)
 {
 	return p->r->timeline.phases.names[name];
+}
+
+static struct page_bar bar_of(const struct page *p, const struct report_phase_bar *b)
+{
+	return (struct page_bar){.start = b->start_ns / 1000,
+				 .end = b->end_ns / 1000,
+				 .lane = b->lane,
+				 .name = name_of(p, b->name),
+				 .count = b->count};
 }
 
 static void add_bars(struct page *p, unsigned color)
@@ -22,18 +28,11 @@ static void add_bars(struct page *p, unsigned color)
 	bool any = false;
 
 	for (size_t i = 0; i < f->bar_count; i++) {
-		const struct report_phase_bar *b = &f->bars[i];
-
-		if (f->colors[b->name] != color)
+		if (f->colors[f->bars[i].name] != color)
 			continue;
-		int64_t x = round_i64(page_place(p, b->start_ns / 1000) * WIDTH);
-		int64_t w = round_i64(page_place(p, b->end_ns / 1000) * WIDTH) - x;
-		if (!any)
-			strbuf_addf(&p->out, "<path class=\"q%u\" d=\"", color);
+		struct page_bar bar = bar_of(p, &f->bars[i]);
+		page_bar(p, &bar, color, !any);
 		any = true;
-		w = w > 1 ? w : 1;
-		strbuf_addf(&p->out, "M%lld %uh%lldv9h-%lldz", (long long)x, b->lane * 10,
-			    (long long)w, (long long)w);
 	}
 	if (any)
 		strbuf_addstr(&p->out, "\"/>");
@@ -42,27 +41,11 @@ static void add_bars(struct page *p, unsigned color)
 static void add_labels(struct page *p)
 {
 	const struct report_phases *f = &p->r->phases;
-	int left = LABELS_MAX;
+	int left = PAGE_BARS_LABELLED;
 
 	for (size_t i = 0; i < f->bar_count && left; i++) {
-		const struct report_phase_bar *b = &f->bars[i];
-		const char *name = name_of(p, b->name);
-		double x = page_place(p, b->start_ns / 1000);
-		double width = page_place(p, b->end_ns / 1000) - x;
-
-		if (width < LABELLED)
-			continue;
-		left--;
-		strbuf_addf(&p->out,
-			    "<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%d\">"
-			    "<text x=\"4\" y=\"11\">",
-			    x * 100, b->lane * LANE, width * 100, LANE);
-		html_cut(&p->out, name, strlen(name), 60);
-		if (b->count > 1) {
-			strbuf_addstr(&p->out, " \u00d7");
-			page_number(p, add_count, b->count);
-		}
-		strbuf_addstr(&p->out, "</text></svg>");
+		struct page_bar bar = bar_of(p, &f->bars[i]);
+		left -= page_bar_label(p, &bar, LANE);
 	}
 }
 
@@ -82,7 +65,7 @@ static void add_chart(struct page *p)
 		    "</p><div id=\"phase-bars\" class=\"gantt\"><svg class=\"bars\" height=\"%zu\" "
 		    "role=\"img\" aria-label=\"phases over time\"><svg width=\"100%%\" "
 		    "height=\"100%%\" viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\">",
-		    f->lane_count * LANE, WIDTH, f->lane_count * 10);
+		    f->lane_count * LANE, PAGE_BARS_WIDTH, f->lane_count * 10);
 	for (unsigned c = 0; c <= PAGE_COLORS; c++)
 		add_bars(p, c);
 	strbuf_addstr(&p->out, "</svg>");
