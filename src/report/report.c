@@ -260,6 +260,8 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 			     .cores = UNKNOWN,
 			     .cpu_share = NAN,
 			     .memory_limit = UNKNOWN,
+			     .memory_least = NAN,
+			     .memory_most = NAN,
 			     .cpu_quota_us = UNKNOWN,
 			     .throttled_us = UNKNOWN,
 			     .request = REQUEST_UNKNOWN};

@@ -159,10 +159,11 @@ struct report {
 
 	/* accounting: us; UNKNOWN */
 	int64_t cpu_itemised, cpu_total, cpu_residue;
-	int64_t unseen;             /* processes whose CPU time is unknown and in no total */
-	int64_t cores;              /* usable by the job; UNKNOWN */
-	double cpu_share;           /* of these cores over the duration, 0..1; NAN */
-	int64_t memory_limit;       /* bytes per host; UNKNOWN */
+	int64_t unseen;                   /* processes whose CPU time is unknown and in no total */
+	int64_t cores;                    /* usable by the job; UNKNOWN */
+	double cpu_share;                 /* of these cores over the duration, 0..1; NAN */
+	int64_t memory_limit;             /* bytes per host; UNKNOWN */
+	double memory_least, memory_most; /* bytes of all processes on a host at one time; NAN */
 	int64_t cpu_quota_us;       /* CPU time per second that control groups allow; UNKNOWN */
 	int64_t throttled_us;       /* time that the quota stopped tasks, over CPUs; UNKNOWN */
 	struct job_request request; /* what the batch job asked for */

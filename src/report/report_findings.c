@@ -397,6 +397,8 @@ void report_find(struct report_loading *l)
 		copies[i] = (struct strbuf)STRBUF_INIT;
 		print_name(names[i], &copies[i]);
 	}
+	r->memory_least = f.memory_used;
+	r->memory_most = f.memory_most;
 	findings_find(&r->findings, &f);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		strbuf_release(&copies[i]);

@@ -46,7 +46,7 @@ static int64_t origin_of(const struct report *r)
 	return first == UNKNOWN ? 0 : first;
 }
 
-static void json_findings(const struct report *r, struct json_writer *j)
+void report_json_findings(const struct report *r, struct json_writer *j)
 {
 	json_begin_array(j, "findings");
 	for (size_t i = 0; i < r->findings.count; i++) {
@@ -258,7 +258,7 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 	json_begin_object(j, NULL);
 	json_i64(j, "plimsoll_report", 1);
 	json_job(r, j);
-	json_findings(r, j);
+	report_json_findings(r, j);
 	json_accounting(r, j, "accounting");
 	json_request(r, j);
 	json_sums(r, j);

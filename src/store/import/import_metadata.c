@@ -154,18 +154,17 @@ void import_take_limits(struct import *p, const struct value *meta)
 
 	if (!limits || limits->kind != VALUE_DICT)
 		return;
-	p->oom_kills = whole(value_get(limits, "oom_kills"));
-	p->throttled_us = whole(value_get(limits, "cpu_throttled_us"));
-	if (memory > 0 || p->oom_kills >= 0)
+	if (memory > 0 || whole(value_get(limits, "oom_kills")) >= 0)
 		(void)take_limit(p, "memory", "limit", memory);
-	if (quota > 0 || p->throttled_us >= 0)
+	if (quota > 0 || whole(value_get(limits, "cpu_throttled_us")) >= 0)
 		(void)take_limit(p, "cpu", "quota_us", quota);
 }
 
 /* What `stop` counted includes what runs on its host counted. */
-static void add_count(struct import *p, const char *of, const char *key, int64_t count)
+static void add_count(struct import *p, const char *of, const char *key, const char *counted)
 {
 	struct value *all = value_get(p->metadata, of);
+	int64_t count = p->own ? whole(value_get(value_get(p->own, "limits"), counted)) : -1;
 
 	if (all && count > whole(value_get(all, key)))
 		value_set(all, key, value_int(count));
@@ -276,9 +275,10 @@ void import_add_metadata(struct import *p)
 	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	struct strbuf *to = &p->meta.json;
 
-	if (p->metadata)
-		add_count(p, "memory", "oom_kills", p->oom_kills);
-	add_count(p, "cpu", "throttled_us", p->throttled_us);
+	if (p->metadata) {
+		add_count(p, "memory", "oom_kills", "oom_kills");
+		add_count(p, "cpu", "throttled_us", "cpu_throttled_us");
+	}
 	if (!p->metadata || !value_pairs(p->metadata) || to->len < 2 || to->buf[to->len - 1] != '}')
 		return;
 	value_to_json(p->metadata, &j, NULL);

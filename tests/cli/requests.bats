@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# What jobs asked for, what they used of it, and what they should ask for.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+# batch ID COMMAND...: runs it as a batch job with 8 cores, 4 GiB and 8000 s, and submits it
+batch() {
+  local id=$1
+  shift
+  SLURM_JOB_ID=$id SLURM_JOB_CPUS_PER_NODE=8 SLURM_MEM_PER_NODE=4096 SLURM_JOB_START_TIME=1000 \
+    SLURM_JOB_END_TIME=9000 PLIMSOLL_ASK_BATCH_SYSTEM=no plimsoll run -q "$@" || true
+  plimsoll submit -q "$PLIMSOLL_PREFIX/$id"
+}
+
+@test "a sampled job: its use beside its request, and a smaller request that covers earlier runs" {
+  batch 1 --sample 50ms -- "$PROGRAMS/actor" burn 400
+  batch 2 --sample 50ms -- "$PROGRAMS/actor" burn 400
+  plimsoll efficiency 2 --json >one.json
+  equal asked "$(jq -c '.[0].asked' one.json)" '{"cores":8,"memory":4294967296,"time":8000,"gpus":null}'
+  equal state "$(jq -r '.[0].state' one.json)" completed
+  equal share "$(jq '.[0] | (.cpu_share - .cpu_s / (8 * .duration_s)) | fabs < 1e-9' one.json)" true
+  equal cores "$(jq '.[0].cores_needed' one.json)" 1
+  plimsoll advise 2 --json >advice.json
+  equal cores "$(jq -c '.request[0] | [.asked, .used, .suggested, .directive, .past_runs, .past_runs_fit]' advice.json)" \
+    '[8,1,1,"#SBATCH --cpus-per-task=1",1,1]'
+  equal saving "$(jq '.request[0] as $c | .request[2].used as $s | ($c.saving - 7 * $s | fabs) < 1e-6' advice.json)" true
+  equal memory "$(jq '.request[1] | .suggested >= 1.2 * .used and .suggested == 67108864' advice.json)" true
+  equal time "$(jq -c '.request[2] | [.suggested, .directive]' advice.json)" '[300,"#SBATCH --time=00:05:00"]'
+  plimsoll advise 2 | grep -x '#SBATCH --mem=64M'
+}
+
+@test "no suggestion from a run that failed, nor for what was not measured" {
+  batch 3 -- "$PROGRAMS/actor" return 3
+  plimsoll advise 3 --json >advice.json
+  equal state "$(jq -r .state advice.json)" failed
+  equal none "$(jq -c '[.request[].suggested]' advice.json)" '[null,null,null,null]'
+  run plimsoll advise 3
+  equal status "$status" 0
+  [[ $output == *'it did not complete'* && $output != *'#SBATCH'* ]] || fail "$output"
+  # two processes at one time and no samples: the demand for cores is not known
+  batch 4 -- sh -c "$PROGRAMS/actor return 0 & $PROGRAMS/actor return 0; wait"
+  equal reason "$(plimsoll advise 4 --json | jq -c '.request[0] | [.used, .suggested, (.reason | contains("--sample"))]')" \
+    '[null,null,true]'
+}
+
+@test "a table of several jobs, as text, CSV and JSON; a filter that nothing matches" {
+  batch 5 -- "$PROGRAMS/actor" return 0
+  batch 6 -- "$PROGRAMS/actor" return 3
+  run plimsoll efficiency 5 6
+  equal status "$status" 0
+  [[ ${lines[1]} == 5*completed*8* && ${lines[2]} == 6*failed*8* && $output == *'2 jobs used'* ]] || fail "$output"
+  equal csv "$(plimsoll efficiency --csv 5 6 | cut -d, -f1-3,7,9)" \
+    'jobid,state,cores,time_asked_s,memory_asked_bytes
+5,completed,8,8000,4294967296
+6,failed,8,8000,4294967296'
+  equal json "$(plimsoll efficiency --json --where 'exitcode = 3 and jobid = 6' | jq -r '.[].jobid')" 6
+  run plimsoll efficiency --where 'exitcode = 99'
+  equal status "$status" 1
+  [[ $output == *'no job matches'* ]] || fail "$output"
+}
