@@ -226,9 +226,14 @@ static uint64_t next_batch(struct supervisor *s, size_t events)
 
 	if (!events)
 		return 0;
-	if (!t->own_events && events < cnproc_room(&t->cnproc) / ROOM_PART &&
-	    process_tracker_arm(t, &s->writer))
-		return s->batch_ns * 2 < QUIET_BATCH_NS ? s->batch_ns * 2 : QUIET_BATCH_NS;
+	if (!t->own_events && process_tracker_arm(t, &s->writer)) {
+		bool few = events < cnproc_room(&t->cnproc) / ROOM_PART;
+		uint64_t batch = few ? s->batch_ns * 2 : s->batch_ns / 2;
+
+		return batch < BATCH_NS         ? BATCH_NS
+		       : batch > QUIET_BATCH_NS ? QUIET_BATCH_NS
+						: batch;
+	}
 	return events > BUSY_EVENTS || t->lossy ? BUSY_BATCH_NS : BATCH_NS;
 }
 

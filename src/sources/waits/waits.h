@@ -62,6 +62,7 @@ struct wait_seen {
 	enum wait_reason reason;
 	const char *call;               /* constant; NULL: unknown */
 	char partner[WAIT_PARTNER_MAX]; /* "": unknown; printable */
+	bool unsure;                    /* its partner may be found a little later */
 };
 
 /* ---- waits_parse.c: texts of /proc, and tables ---------------------------------------------- */
@@ -94,8 +95,9 @@ enum socket_place {
 struct wait_socket {
 	uint64_t inode, peer; /* peer: inode of the other end on this host; 0: unknown */
 	enum socket_place place;
-	bool listening;
-	char name[64]; /* address of the peer, or for a listening socket its own */
+	bool listening, is_unix;
+	unsigned tries; /* to find its peer */
+	char name[64];  /* address of the peer, or for a listening socket its own */
 };
 
 struct wait_sockets {
@@ -159,7 +161,9 @@ void wait_for_call(struct wait_partners *w, int pid, const struct wait_syscall *
 
 struct wait_thread {
 	int tid, syscall_fd;
-	bool listed, known;  /* known: seen holds */
+	bool listed;
+	bool known;          /* what it waits for */
+	bool unsure;         /* except for whom */
 	uint64_t last_ns;    /* it was last looked at */
 	uint64_t checked_ns; /* its partner was last looked up */
 	uint64_t text_hash;  /* of what syscall said then */
@@ -189,7 +193,8 @@ struct wait_process {
 	struct wait_site sites[WAIT_SITES];
 	size_t site_count;
 	uint64_t us[WAIT_REASONS], observed_us;
-	uint64_t told_ns; /* its metadata was last written */
+	uint64_t recheck_ns; /* when its partners are looked up again, though it did not run */
+	uint64_t told_ns;    /* its metadata was last written */
 	uint32_t entity;
 	bool has_entity;
 };

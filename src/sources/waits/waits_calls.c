@@ -59,12 +59,18 @@ static void set_condition(struct wait_seen *ret, uint64_t address, const char *w
 	snprintf(ret->partner, sizeof(ret->partner), "%s0x%llx", what, (unsigned long long)address);
 }
 
+/* A thread of the process, or a process of the job: a lock in shared memory. */
+static bool may_hold(const struct wait_partners *w, int pid, uint32_t tid)
+{
+	return wait_thread_exists(w->dir, pid, tid) ||
+	       (tid <= INT32_MAX && job_processes_find(w->ctx->watch, (int)tid));
+}
+
 /* glibc: {int lock, unsigned count, int owner, unsigned users, int kind}; 2 is a lock that others
  * wait for. */
 static bool is_mutex(const struct wait_partners *w, int pid, const uint32_t word[5])
 {
-	return word[0] == 2 && word[3] >= 1 && (word[4] & 0x7f) <= 3 &&
-	       wait_thread_exists(w->dir, pid, word[2]);
+	return word[0] == 2 && word[3] >= 1 && (word[4] & 0x7f) <= 3 && may_hold(w, pid, word[2]);
 }
 
 /* The same lock without an owner: of malloc, of stdio, of other languages' libraries. A barrier of
@@ -80,6 +86,7 @@ static void for_futex(struct wait_partners *w, int pid, const struct wait_syscal
 	uint64_t address = c->arg[0];
 	unsigned op = (unsigned)c->arg[1] & (unsigned)FUTEX_CMD_MASK;
 	uint32_t value = (uint32_t)c->arg[2], word[5] = {0};
+	bool shared = !(c->arg[1] & FUTEX_PRIVATE_FLAG);
 	bool known = wait_memory(w->dir, pid, address, word, sizeof(word)) ||
 		     wait_memory(w->dir, pid, address, word, sizeof(word[0]));
 
@@ -94,17 +101,21 @@ static void for_futex(struct wait_partners *w, int pid, const struct wait_syscal
 	if (known && value == 2 && is_mutex(w, pid, word)) {
 		set_lock(ret, address, word[2]);
 	} else if (known && value == word[0] && value & FUTEX_WAITERS &&
-		   wait_thread_exists(w->dir, pid, value & FUTEX_TID_MASK)) {
-		set_lock(ret, address, value & FUTEX_TID_MASK); /* musl */
+		   may_hold(w, pid, value & FUTEX_TID_MASK)) {
+		set_lock(ret, address, value & FUTEX_TID_MASK); /* musl, robust */
 	} else if (known && value == UINT32_MAX && word[0] == value) {
 		set_lock(ret, address, 0); /* libgomp */
 	} else if (known && value == 2 && is_plain_lock(word)) {
 		set_lock(ret, address, 0);
-	} else if (known && value == word[0] && !(c->arg[1] & FUTEX_PRIVATE_FLAG) &&
-		   wait_thread_exists(w->dir, pid, value)) {
+	} else if (shared && known && value == word[0] && wait_thread_exists(w->dir, pid, value)) {
 		/* the kernel clears the word when the thread ends */
 		ret->reason = WAIT_CONDITION;
 		snprintf(ret->partner, sizeof(ret->partner), "end of thread %u", value);
+	} else if (shared) {
+		/* a semaphore or a condition in memory that processes share */
+		ret->reason = WAIT_PROCESS;
+		snprintf(ret->partner, sizeof(ret->partner), "shared memory 0x%llx",
+			 (unsigned long long)address);
 	} else {
 		set_condition(ret, address, "");
 	}
@@ -245,6 +256,7 @@ void wait_for_call(struct wait_partners *w, int pid, const struct wait_syscall *
 
 	ret->reason = WAIT_UNKNOWN;
 	ret->partner[0] = 0;
+	ret->unsure = false;
 	switch (kind) {
 	case CALL_FD_IN:
 	case CALL_FD_OUT:

@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/text/text.h"
 
-#define COST_PART 1000
+#define COST_PART 200
 #define LEAST_NS 1000000000ull
 #define ENDS_MAX 16384
 #define PROCESS_FDS_MAX 1024
@@ -257,7 +257,7 @@ static void add_process(struct wait_partners *w, int pid, struct strbuf *out)
 
 /* Adds "from 4711.88963 (sort)" if somebody of the job has the other end. */
 static void add_other_end(struct wait_partners *w, uint64_t inode, int pid, bool out,
-			  uint64_t now_ns, struct strbuf *text)
+			  uint64_t now_ns, struct wait_seen *ret, struct strbuf *text)
 {
 	int other = 0;
 	bool own;
@@ -269,6 +269,7 @@ static void add_other_end(struct wait_partners *w, uint64_t inode, int pid, bool
 	}
 	if (!n) {
 		strbuf_addstr(text, own ? " within the process" : "");
+		ret->unsure = true;
 		return;
 	}
 	strbuf_addstr(text, out ? " to " : " from ");
@@ -305,6 +306,7 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 	ret->reason = WAIT_POLL;
 	if (!one || one->place == SOCKET_UNKNOWN) {
 		strbuf_addstr(text, "socket");
+		ret->unsure = true;
 		return;
 	}
 	if (one->place == SOCKET_KERNEL) {
@@ -314,10 +316,11 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 	}
 	ret->reason = one->place == SOCKET_REMOTE ? WAIT_NETWORK : WAIT_PROCESS;
 	uint64_t peer = one->peer;
+	ret->unsure = one->place == SOCKET_LOCAL && !peer && !one->listening;
 	strbuf_addf(text, "%s%s", one->listening ? "new connection at " : "",
 		    *one->name ? one->name : "socket");
 	if (peer)
-		add_other_end(w, peer, pid, out, now_ns, text);
+		add_other_end(w, peer, pid, out, now_ns, ret, text);
 }
 
 /* What waiting on a link means; quiet: it may only be there to be woken by. */
@@ -338,7 +341,7 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 	case TARGET_PIPE:
 		ret->reason = WAIT_PROCESS;
 		strbuf_addstr(&text, "pipe");
-		add_other_end(w, l->inode, pid, out, now_ns, &text);
+		add_other_end(w, l->inode, pid, out, now_ns, ret, &text);
 		*ret_quiet = strstr(text.buf, " within ") != NULL;
 		break;
 	case TARGET_FIFO:
@@ -413,6 +416,7 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 		size_t *n = is_quiet ? &quiets : &louds;
 		bool *mixed = is_quiet ? &mixed_quiet : &mixed_loud;
 
+		ret->unsure |= one.unsure;
 		*mixed |= *n && one.reason != sum->reason;
 		if (!(*n)++)
 			*sum = one;

@@ -20,9 +20,11 @@
 #include "core/files/fs.h"
 
 /* The tables may cost one part in this many of the time. */
-#define COST_PART 1000
+#define COST_PART 200
 #define LEAST_NS 1000000000ull
 #define SOCKETS_MAX 65536
+/* The peer of a socket is looked for this often. */
+#define TRIES_MAX 5
 #define TABLE_MAX (8u << 20)
 #define TCP_LISTEN_STATE 10
 
@@ -231,6 +233,7 @@ static void take_unix(struct wait_sockets *s, uint64_t inode, const char *buf, s
 	const struct unix_diag_msg *m = NLMSG_DATA(nlh);
 	struct wait_socket *one = put(s, inode);
 	one->place = SOCKET_LOCAL;
+	one->is_unix = true;
 	one->listening = m->udiag_state == TCP_LISTEN_STATE;
 	const struct rtattr *a = (const void *)(m + 1);
 	size_t left = nlh->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
@@ -314,14 +317,18 @@ const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uin
 {
 	struct wait_socket *one = find(s, inode);
 
-	/* a socket without a peer may have got one */
-	bool settled = one && (!one->listening || one->place == SOCKET_REMOTE);
+	/* a socket without a peer may have got one, but most are the same for ever */
+	bool settled = one && (one->peer || one->tries >= TRIES_MAX ||
+			       (one->place == SOCKET_REMOTE && !one->listening));
 	if (settled || (one && now_ns < s->next_ns))
 		return one;
-	if (s->dir->live)
+	unsigned tries = one ? one->tries + 1 : 0;
+	if (s->dir->live && (!one || one->is_unix))
 		ask_unix(s, inode);
 	one = find(s, inode);
-	if ((one && !one->listening) || now_ns < s->next_ns)
+	if (one)
+		one->tries = tries;
+	if ((one && one->is_unix) || now_ns < s->next_ns)
 		return one;
 	uint64_t before = clock_thread_cpu_ns();
 	read_tables(s, pid);
@@ -329,6 +336,7 @@ const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uin
 		read_unix(s, pid, inode);
 	if (!find(s, inode))
 		put(s, inode)->place = SOCKET_KERNEL; /* in none of them: netlink, packets */
+	find(s, inode)->tries = tries;
 	uint64_t pause = (clock_thread_cpu_ns() - before) * COST_PART;
 	s->next_ns = now_ns + (pause > LEAST_NS ? pause : LEAST_NS);
 	return find(s, inode);

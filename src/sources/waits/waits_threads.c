@@ -15,8 +15,10 @@
 #define THREADS_MAX 65536
 /* The budget is checked after this many threads. */
 #define AT_ONCE 16
-/* A partner is looked up again after this time, though the call looks the same. */
-#define PARTNER_NS 2000000000ull
+/* A partner is looked up again after this time, though the call looks the same: others may have
+ * closed their descriptors. One that was not found, sooner. */
+#define PARTNER_NS 10000000000ull
+#define UNSURE_NS 1000000000ull
 /* Looks until files that may not be read are tried again: a program may have been executed. */
 #define RETRY 25
 
@@ -120,6 +122,12 @@ static int state_of(struct waits *w, const struct wait_process *p, const struct 
 	return n > 0 && proc_parse_stat(text, (size_t)n, &st) ? (int)st.f[STAT_STATE] : 0;
 }
 
+/* When its partner is to be looked up again. */
+static uint64_t due(const struct wait_thread *t)
+{
+	return t->checked_ns + (t->unsure ? UNSURE_NS : PARTNER_NS);
+}
+
 /* It sleeps: why? call: NULL if it may not be read. */
 static void classify(struct waits *w, struct wait_process *p, struct wait_thread *t,
 		     const struct wait_syscall *call, int state, uint64_t now_ns)
@@ -140,6 +148,7 @@ static void classify(struct waits *w, struct wait_process *p, struct wait_thread
 	}
 	t->reason = seen.reason;
 	t->known = true;
+	t->unsure = seen.unsure;
 	t->checked_ns = now_ns;
 	if (seen.reason < WAIT_REASONS)
 		t->site = site_of(p, &seen);
@@ -188,8 +197,8 @@ static bool look_at_thread(struct waits *w, struct wait_process *p, struct wait_
 		return true;
 	}
 	uint64_t hash = hash_bytes(text, (size_t)n);
-	if (t->known && hash == t->text_hash && now_ns - t->checked_ns < PARTNER_NS &&
-	    t->site < p->site_count && p->sites[t->site].seen.reason == t->reason)
+	if (t->known && hash == t->text_hash && now_ns < due(t) && t->site < p->site_count &&
+	    p->sites[t->site].seen.reason == t->reason)
 		return true;
 	t->text_hash = hash;
 	classify(w, p, t, &call, state, now_ns);
@@ -287,6 +296,8 @@ static bool look_at_threads(struct waits *w, struct wait_process *p, int state, 
 {
 	bool lost = false;
 
+	if (!p->next)
+		p->recheck_ns = now_ns + PARTNER_NS;
 	while (p->next < p->count) {
 		struct wait_thread *t = &p->threads[p->next];
 		bool first = t->tid == p->pid, stopped = state == 'T' || state == 't';
@@ -297,6 +308,8 @@ static bool look_at_threads(struct waits *w, struct wait_process *p, int state, 
 			count(w, p, t, now_ns);
 		else
 			lost = true;
+		if (t->known && due(t) < p->recheck_ns)
+			p->recheck_ns = due(t);
 		p->next++;
 		if (p->next % AT_ONCE == 0 && p->next < p->count && over(w, began_ns))
 			return false;
@@ -315,7 +328,7 @@ static bool look_at_process(struct waits *w, struct wait_process *p, uint64_t no
 	struct proc_stat st;
 	char text[1024];
 
-	if (p->count && is_idle(w, p)) {
+	if (p->count && now_ns < p->recheck_ns && is_idle(w, p)) {
 		count_idle(w, p, now_ns);
 		return true;
 	}
