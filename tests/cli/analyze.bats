@@ -145,7 +145,7 @@ results() {
   equal by_model "$(plimsoll alerts --json --model nosuch)" '[]'
   run -2 plimsoll alerts --acknowledge
   run -2 plimsoll alerts --note x
-  equal done "$(plimsoll alerts --acknowledge --by bob --note 'it'\''s known; DROP TABLE job' j4)" "1 alert acknowledged"
+  equal acknowledged "$(plimsoll alerts --acknowledge --by bob --note 'it'\''s known; DROP TABLE job' j4)" "1 alert acknowledged"
   equal twice "$(plimsoll alerts --acknowledge j4)" "0 alerts acknowledged"
   equal left "$(plimsoll alerts --json | jq -r '.[].jobid')" j5
   equal all "$(plimsoll alerts --all --json j4 | jq -c '.[0] | [.acknowledged != null, .acknowledged_by, .note]')" '[true,"bob","it'\''s known; DROP TABLE job"]'
@@ -176,7 +176,7 @@ results() {
   plimsoll stop -q
   plimsoll submit -q
   plimsoll analyze >/dev/null || equal status $? 4
-  equal done "$(plimsoll list --ids --where 'not analysis.outlier_detection' | wc -l)" 0
+  equal acknowledged "$(plimsoll list --ids --where 'not analysis.outlier_detection' | wc -l)" 0
   plimsoll alerts -q --acknowledge --by bob 4242
   plimsoll analyses 4242 mine='{"a": [1, 2]}'
   plimsoll run -q -- sh -c '/bin/true; exit 0'
