@@ -198,11 +198,15 @@ static void work(struct daemon *d)
 		inbox_events(&d->inbox);
 		if (clock_boottime_ns() >= d->inbox.next_look_ns) {
 			inbox_look(&d->inbox);
+			d->inbox.look_for_jobs = true;
 			looks++;
 		}
 		retire(d);
 		report_state(d);
 		if (d->stop || inbox_step(&d->inbox))
+			continue;
+		/* input first */
+		if (inbox_analyse(&d->inbox))
 			continue;
 		report_state(d);
 		if (d->o->once && once_is_over(d, looks))
@@ -271,6 +275,16 @@ static void end_hook(struct daemon *d)
 	d->hook = NULL;
 }
 
+static int read_analysis(const struct daemon *d, bool *ret, struct strbuf *why)
+{
+	const char *setting = config_get(&d->ctx->config, SETTING_ANALYSIS);
+
+	*ret = !d->o->no_analysis && !strcmp(setting, "yes");
+	if (strcmp(setting, "yes") != 0 && strcmp(setting, "no") != 0)
+		return config_bad_value(&d->ctx->config, SETTING_ANALYSIS, "yes or no", why);
+	return 0;
+}
+
 static int begin(struct daemon *d)
 {
 	struct inbox_options how = {.dir = d->o->dir,
@@ -282,7 +296,9 @@ static int begin(struct daemon *d)
 
 	d->signals = hold_signals();
 	(void)signal(SIGIO, SIG_IGN); /* somebody opens a file that we hold a lease on */
-	int r = d->signals < 0 ? d->signals : open_hook(d, &why);
+	int r = d->signals < 0 ? d->signals : read_analysis(d, &how.analyse, &why);
+	if (r == 0)
+		r = open_hook(d, &why);
 	how.hook = d->hook;
 	if (r == 0)
 		r = inbox_init(&d->inbox, &d->ctx->config, &how, &why);
