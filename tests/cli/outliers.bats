@@ -90,7 +90,7 @@ op:configure,"cpu_time,duration,num_procs",cof,1.3176,,
 op:configure,"cpu_time,duration,num_procs",hbos,9.9656,,'
   equal mvops_flags "$(plimsoll outliers --csv --ops --model mvops $all | cut -d, -f3 | paste -sd' ')" "outlier 0 0 2 0 0 0 2 0"
   run -1 plimsoll model create few -m knn,abod $good
-  [[ $output == *"none of the detectors can score these 3 jobs: abod and knn need 6 jobs"* ]] || fail "$output"
+  [[ $output == *"none of the detectors can score these 3 jobs: abod, knn and mcd need 6 jobs"* ]] || fail "$output"
 
   # principal components, by jobs and by operations, alone and with a model
   plimsoll outliers --pca --json -m madz --thresholds madz=2.5 $all >pca.json
