@@ -46,7 +46,8 @@ bool comparison_groups(const struct comparison_options *o, const char *command, 
 		while (g < FIGURE_GROUPS && strcmp(figure_group_names[g], o->by[i]) != 0)
 			g++;
 		if (g == FIGURE_GROUPS) {
-			usage_error(command, "%s: --by takes executable or operation, not '%s'",
+			usage_error(command,
+				    "%s: --by takes executable, operation or phase, not '%s'",
 				    command, o->by[i]);
 			return false;
 		}
