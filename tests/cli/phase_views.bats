@@ -56,7 +56,7 @@ SCRIPT
   equal runs "$(jq -c "$solve | [.runs, .contiguous, (.intervals | length), .tags]" ops)" '[1,true,1,{"phase":"solve"}]'
   # sums are exact: regions below a microsecond count
   equal short "$(jq '.[] | select(.operation == "phase:work") | .duration' ops)" \
-    "$(ask "SELECT sum(duration_ns) / 1000 FROM phases WHERE name = 'work'")"
+    "$(($(ask "SELECT sum(duration_ns) FROM phases WHERE name = 'work'") / 1000))"
   # metrics of what a script started
   equal rchar "$(jq "$solve | .rchar" ops)" \
     "$(ask "SELECT sum(p.rchar) FROM processes p JOIN phases f ON f.job = p.job AND p.start >= f.start AND p.start < f.\"end\" JOIN processes u ON u.id = f.process AND u.pid = p.ppid WHERE f.name = 'solve' AND f.origin = 'script'")"
@@ -76,7 +76,7 @@ SCRIPT
   equal any "$(value '[.[] | [.operation, .origin]] | sort' last --tag phase)" '[["phase","command"],["phase","program"],["phase","script"]]'
   # one inside another is not counted twice
   equal once "$(value '.[] | select(.origin == "program") | .duration' last --tag phase)" \
-    "$(ask "SELECT sum(duration_ns) / 1000 FROM phases WHERE origin = 'program' AND depth = 0 AND job = (SELECT max(job) FROM jobs)")"
+    "$(($(ask "SELECT sum(duration_ns) FROM phases WHERE origin = 'program' AND depth = 0 AND job = (SELECT max(job) FROM jobs)") / 1000))"
   equal other "$(value '[.[].operation]' last --by op)" '["op:cp"]'
   equal none "$(value '[.[].operation]' last --tag 'phase:nothing')" '[]'
   equal total "$(value '[.[] | select(.operation == "phase:solve") | [.jobs, .origin, .processes]] | sort' --where 'jobname = a' --total)" \
