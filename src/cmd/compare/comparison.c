@@ -89,8 +89,11 @@ int comparison_load(struct context *ctx, int argc, char **argv, const char *comm
 		return usage_error(command, "%s: name runs, or choose them with --where", command);
 	if (!comparison_groups(o, command, &groups))
 		return EXIT_USAGE;
-	if (open_store(ctx, STORE_READ, s) < 0 || find_runs(*s, sets, o, argc, argv, behind) < 0)
+	if (open_store(ctx, STORE_READ, s) < 0)
 		return EXIT_FAILED;
+	int r = find_runs(*s, sets, o, argc, argv, behind);
+	if (r < 0)
+		return job_selection_status(r);
 	*c = (struct run_comparison){
 		.alpha = 1 - o->confidence,
 		.min_effect = o->min_effect,
