@@ -44,8 +44,14 @@ endfunction()
 function(pl_preload_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
-  target_compile_options(${target} PRIVATE ${PL_WARNINGS} -O2 -fvisibility=hidden -ffreestanding
-    -fno-stack-protector -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-sanitize=all)
+  # clang, which compiles the fuzzers, has no limits of libc in a freestanding program
+  if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -ffreestanding -fno-tree-loop-distribute-patterns)
+  else()
+    target_compile_options(${target} PRIVATE -fno-builtin)
+  endif()
+  target_compile_options(${target} PRIVATE ${PL_WARNINGS} -O2 -fvisibility=hidden
+    -fno-stack-protector -U_FORTIFY_SOURCE -fno-sanitize=all)
   # a library without these marks would take shadow stacks and branch tracking from a program that has them
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
     target_compile_options(${target} PRIVATE -fcf-protection=full)

@@ -115,7 +115,8 @@ size_t operations_new(struct operations *o)
 		.start = OPERATION_UNKNOWN,
 		.end = OPERATION_UNKNOWN,
 		.duration = {OPERATION_UNKNOWN, OPERATION_UNKNOWN, OPERATION_UNKNOWN},
-		.metrics = metrics};
+		.metrics = metrics,
+		.cpu_ns = OPERATION_UNKNOWN};
 	return o->count++;
 }
 
@@ -125,6 +126,12 @@ void operations_add_metric(struct operations *o, size_t operation, size_t metric
 
 	m->sum = operation_add(m->sum, value);
 	m->max = larger(m->max, value);
+}
+
+void operations_add_time(struct operations *o, size_t operation, int64_t start, int64_t end)
+{
+	GROW(o->times, o->time_count, o->time_cap);
+	o->times[o->time_count++] = (struct operation_time){operation, {start, end}};
 }
 
 void operations_add(struct operations *o, size_t operation, const struct operation_image *image)
@@ -141,9 +148,7 @@ void operations_add(struct operations *o, size_t operation, const struct operati
 	    __builtin_add_overflow(image->start, image->duration, &end))
 		return;
 	to->duration[OPERATION_SUM] = operation_add(to->duration[OPERATION_SUM], image->duration);
-	GROW(o->times, o->time_count, o->time_cap);
-	o->times[o->time_count++] =
-		(struct operation_time){operation, (struct interval){image->start, end}};
+	operations_add_time(o, operation, image->start, end);
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -205,6 +210,7 @@ void operation_merge(struct operation *to, const struct operation *from, size_t 
 		to->duration[i] = operation_add(to->duration[i], from->duration[i]);
 	to->start = smaller(to->start, from->start);
 	to->end = larger(to->end, from->end);
+	to->cpu_ns = operation_add(to->cpu_ns, from->cpu_ns);
 	to->runs = NULL;
 	to->run_count += from->run_count;
 	for (size_t i = 0; i < metrics; i++) {

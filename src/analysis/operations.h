@@ -39,6 +39,7 @@ struct operation {
 	const struct interval *runs;           /* sorted; NULL after operation_merge() */
 	size_t run_count;
 	struct operation_metric *metrics;
+	int64_t cpu_ns; /* CPU time that is not in the metrics; OPERATION_UNKNOWN: none */
 };
 /* Did one of its images run at every moment from its start to its end? */
 bool operation_is_contiguous(const struct operation *o);
@@ -64,6 +65,8 @@ void operations_release(struct operations *o);
 size_t operations_new(struct operations *o);
 /* Adds an image to an operation. Negative durations are unknown. */
 void operations_add(struct operations *o, size_t operation, const struct operation_image *image);
+/* Adds a time that is not that of an image; it counts for everything but the sum of durations. */
+void operations_add_time(struct operations *o, size_t operation, int64_t start, int64_t end);
 /* Adds to one metric of an operation, for values that are not with the image. */
 void operations_add_metric(struct operations *o, size_t operation, size_t metric, int64_t value);
 /* Computes times and runs. Nothing may be added afterwards. */

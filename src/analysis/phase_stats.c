@@ -25,6 +25,13 @@ static int compare_ranks(const struct phase_span *a, const struct phase_span *b)
 	return r || a->rank >= 0 ? r : compare(a->process, b->process);
 }
 
+static int compare_threads(const struct phase_span *a, const struct phase_span *b)
+{
+	int r = compare(a->process, b->process);
+
+	return r ? r : compare(a->tid, b->tid);
+}
+
 static int compare_groups(const struct phase_span *a, const struct phase_span *b, enum phase_by by)
 {
 	int r = compare(a->name, b->name);
@@ -35,9 +42,7 @@ static int compare_groups(const struct phase_span *a, const struct phase_span *b
 	if (!r && by != PHASE_BY_NAME)
 		r = compare_ranks(a, b);
 	if (!r && by == PHASE_BY_THREAD)
-		r = compare(a->process, b->process);
-	if (!r && by == PHASE_BY_THREAD)
-		r = compare(a->tid, b->tid);
+		r = compare_threads(a, b);
 	return r;
 }
 
@@ -68,6 +73,15 @@ static int by_rank(const void *a, const void *b, void *spans)
 	return r ? r : compare(i, k);
 }
 
+static int by_thread(const void *a, const void *b, void *spans)
+{
+	const struct phase_span *v = spans;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	int r = compare_threads(&v[i], &v[k]);
+
+	return r ? r : compare(i, k);
+}
+
 static int by_first(const void *a, const void *b)
 {
 	const struct phase_stat *x = a, *y = b;
@@ -87,27 +101,39 @@ static bool is_within_itself(const struct phase_span *v, uint32_t i)
 	return false;
 }
 
-/* Sets ranks and imbalance; sorts the group by rank. */
-static void find_imbalance(struct phase_stat *s, const struct phase_span *v, uint32_t *order,
-			   size_t count, const bool *outer)
+static void end_part(struct phase_spread *s, double own)
 {
-	double sum = 0, largest = 0, own = 0;
+	s->min_ns = s->count && own > s->min_ns ? s->min_ns : own;
+	s->max_ns = s->count && own < s->max_ns ? s->max_ns : own;
+	s->mean_ns += own;
+	s->count++;
+}
 
-	qsort_r(order, count, sizeof(*order), by_rank, (void *)v);
+/* Totals by rank, or by thread, of a group that is sorted so. */
+static void find_spread(struct phase_spread *s, const struct phase_span *v, const uint32_t *order,
+			size_t count, const bool *outer,
+			int (*differ)(const struct phase_span *, const struct phase_span *))
+{
+	double own = 0;
+	bool timed = false;
+
+	*s = (struct phase_spread){0};
 	for (size_t i = 0; i < count; i++) {
 		const struct phase_span *span = &v[order[i]];
 
-		if (!i || compare_ranks(span, &v[order[i - 1]]) != 0) {
-			s->ranks++;
+		if (i && differ(span, &v[order[i - 1]]) != 0) {
+			end_part(s, own);
 			own = 0;
 		}
-		if (is_timed(span) && outer[order[i]]) {
+		if (is_timed(span) && outer[order[i]])
 			own += (double)span->duration_ns;
-			sum += (double)span->duration_ns;
-		}
-		largest = own > largest ? own : largest;
+		timed = timed || is_timed(span);
 	}
-	s->imbalance = s->ranks > 1 && sum > 0 ? largest / (sum / (double)s->ranks) - 1 : NAN;
+	end_part(s, own);
+	s->mean_ns /= (double)s->count;
+	s->imbalance = s->count > 1 && s->mean_ns > 0 ? s->max_ns / s->mean_ns - 1 : NAN;
+	if (!timed)
+		s->min_ns = s->mean_ns = s->max_ns = NAN;
 }
 
 static void add_span(struct phase_stat *s, const struct phase_span *v, bool outer, int64_t inside)
@@ -166,7 +192,10 @@ static void make_stat(struct phase_stat *s, const struct phase_span *v, uint32_t
 
 		s->median_ns = (double)low + (double)(high - low) / 2;
 	}
-	find_imbalance(s, v, order, count, outer);
+	qsort_r(order, count, sizeof(*order), by_rank, (void *)v);
+	find_spread(&s->ranks, v, order, count, outer, compare_ranks);
+	qsort_r(order, count, sizeof(*order), by_thread, (void *)v);
+	find_spread(&s->threads, v, order, count, outer, compare_threads);
 }
 
 size_t phase_stats(const struct phase_span *v, size_t count, enum phase_by by,

@@ -29,19 +29,25 @@ struct phase_span {
 
 enum phase_by { PHASE_BY_NAME, PHASE_BY_RANK, PHASE_BY_THREAD };
 
+/* Totals of the parts, ranks or threads, that have a phase. */
+struct phase_spread {
+	uint64_t count;
+	double min_ns, mean_ns, max_ns; /* NAN: no durations */
+	/* the largest over the mean, less 1; NAN: of fewer than two */
+	double imbalance;
+};
+
 struct phase_stat {
 	uint32_t name, process, tid; /* process and tid of the first one */
 	int64_t rank;                /* of the first one; -1: none */
 	uint64_t count, points, open;
-	uint64_t ranks;         /* processes that have it, by rank where they have one */
+	struct phase_spread ranks; /* processes that have it, by rank where they have one */
+	struct phase_spread threads;
 	int64_t total_ns;       /* phases within one of the same name count once; -1: unknown */
 	int64_t self_ns;        /* without phases inside */
 	int64_t min_ns, max_ns; /* -1: unknown */
 	double median_ns;       /* NAN: unknown */
-	/* Largest total of a rank over the mean of those that have the phase, less 1; NAN: of fewer
-	 * than two. */
-	double imbalance;
-	int64_t cpu_ns; /* -1: unknown */
+	int64_t cpu_ns;         /* -1: unknown */
 	int64_t first_ns, last_ns;
 	uint16_t depth; /* of the first one */
 	uint8_t origin;

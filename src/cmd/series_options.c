@@ -8,6 +8,26 @@
 #include "samples/sample.h"
 #include "views/jobs/job_plot.h"
 
+int series_limit_to_phase(struct series_options *o, const char *phase, struct phase_list *l,
+			  struct store *s, int64_t job)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int64_t begin, end;
+	int r = phase_list_load(l, s, job);
+
+	if (r < 0 || !phase)
+		return r;
+	r = phase_time(l, phase, &begin, &end, &why);
+	if (r < 0)
+		return fail_with(r, "%s", why.buf);
+	if (!o->has_since || o->since_us < begin)
+		o->since_us = begin;
+	if (!o->has_until || o->until_us > end)
+		o->until_us = end;
+	o->has_since = o->has_until = true;
+	return 0;
+}
+
 const char *series_kind_name(size_t i)
 {
 	return i + 1 < ENTITY_KIND_END ? entity_kind_name((enum entity_kind)(i + 1)) : NULL;

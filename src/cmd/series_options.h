@@ -26,6 +26,18 @@
 	ROW(OPT_TIME, 0, "until", "TIME", "samples before this time", AT(type, until), \
 	    GIVEN(type, has))
 
+#define ROW_PHASE(type, phase)                                                                   \
+	ROW(OPT_TEXT, 0, "phase", "NAME",                                                        \
+	    "samples from the first begin to the last end of this phase; NAME#2: of the second " \
+	    "time that it occurred",                                                             \
+	    AT(type, phase))
+
+/* Limits the time to a phase of the job, within --since and --until. Its phases go into *l. 0,
+ * -ENOENT after reporting an error, or another negative errno of the store. */
+struct phase_list;
+int series_limit_to_phase(struct series_options *o, const char *phase, struct phase_list *l,
+			  struct store *s, int64_t job);
+
 /* Name of the i-th kind of entity; NULL after the last. */
 const char *series_kind_name(size_t i);
 

@@ -105,7 +105,7 @@ int job_selection_find(struct job_selection *js, struct store *s, char *const *w
 	int r = 0;
 
 	if (where && filter_parse(f, where, &reason) < 0)
-		return strbuf_fail(why, -ENOENT, "filter: %s", reason.buf);
+		return strbuf_fail(why, -EINVAL, "filter: %s", reason.buf);
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = add_word(js, s, &words[i], f, why);
 	if (where && !count)

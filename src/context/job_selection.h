@@ -1,6 +1,8 @@
 /* The stored jobs that a command works on: words of the command line, a filter, or both. */
 #pragma once
 
+#include <errno.h>
+
 #include "context/stored_job.h"
 
 struct selected_job {
@@ -19,8 +21,13 @@ void job_selection_release(struct job_selection *js);
 /*
  * Adds the jobs that the words name (see job_find(); a name or an id that several jobs share means
  * all of them), or with `where` those that match the filter; with both, the named ones that match.
- * Without words and filter: none. 0, -ENOENT for an unknown job or an invalid filter, -EIO; the
- * reason is in *why.
+ * Without words and filter: none. 0, -ENOENT for an unknown job, -EINVAL for an invalid filter,
+ * -EIO; the reason is in *why.
  */
 int job_selection_find(struct job_selection *js, struct store *s, char *const *words, size_t count,
 		       const char *where, struct strbuf *why);
+/* The exit status for its error: a filter that cannot be read is wrong usage. */
+static inline int job_selection_status(int r)
+{
+	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}

@@ -524,12 +524,9 @@ static double draw_head(struct chart *k, bool draw)
 	return 0;
 }
 
-static void draw_no_data(struct chart *k)
+static struct plot_area area_of(const struct chart *k)
 {
-	struct text_style style = {.size = 14, .color = SOFT, .anchor = TEXT_MIDDLE};
-
-	canvas_box(k->c, k->left, k->top, k->width, k->height, RGB(0xf5f6f8));
-	canvas_text(k->c, k->left + k->width / 2, k->top + k->height / 2, "no data", &style);
+	return (struct plot_area){k->left, k->top, k->width, k->height, k->begin, k->end};
 }
 
 /* Plans everything but the left edge; returns the number of points. */
@@ -580,7 +577,7 @@ void chart_draw(struct canvas *c, const struct plot *p, double x, double y, doub
 	canvas_group(c, "chart", NULL);
 	(void)draw_head(&k, true);
 	if (!plan_chart(&k, columns, &legend)) {
-		draw_no_data(&k);
+		no_data_draw(c, area_of(&k));
 	} else {
 		double own = widest_label(&k);
 
@@ -588,6 +585,7 @@ void chart_draw(struct canvas *c, const struct plot *p, double x, double y, doub
 		k.width = x + w - k.left - 4;
 		k.width = k.width < 20 ? 20 : k.width;
 		plot_time_ticks(&k.times, k.begin, k.end, (size_t)(k.width / 95) + 1);
+		spans_draw(c, p, area_of(&k));
 		draw_y_axis(&k);
 		draw_x_axis(&k);
 		draw_lines(&k);

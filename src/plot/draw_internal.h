@@ -59,6 +59,14 @@ double canvas_paragraph(struct canvas *c, double x, double y, double width, cons
 /* The text with bytes that cannot be shown escaped, at most so many; the caller frees it. */
 char *shown_text(const char *s, size_t max);
 
+/* Where the lines of a chart are, and the time that it covers. */
+struct plot_area {
+	double left, top, width, height;
+	int64_t begin, end;
+};
+void spans_draw(struct canvas *c, const struct plot *p, struct plot_area a);
+void no_data_draw(struct canvas *c, struct plot_area a);
+
 /* A chart in a rectangle. columns: per unit of width. labels: the least width for labels of values;
  * for charts below each other the maximum of chart_labels(), so that their time axes are aligned.
  */

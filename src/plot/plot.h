@@ -23,6 +23,12 @@ struct plot_line {
 	double mean; /* over its time */
 };
 
+/* A time that has a name, such as a phase of the job: a band behind the lines. */
+struct plot_span {
+	int64_t begin, end; /* us */
+	const char *name;
+};
+
 struct plot {
 	const char *title, *subtitle; /* subtitle NULL: none */
 	const char *y_label;
@@ -31,6 +37,8 @@ struct plot {
 	int64_t begin, end; /* us; the time axis, in local time; both 0: from the points */
 	struct plot_line *lines;
 	size_t line_count;
+	const struct plot_span *spans; /* not owned */
+	size_t span_count;
 };
 
 enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };

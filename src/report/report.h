@@ -105,7 +105,7 @@ struct report_phases {
 	size_t lane_count, lane_cap, threads_left_out;
 	struct report_phase_bar *bars, *bands;
 	size_t bar_count, bar_cap, bars_left_out;
-	size_t band_count, band_cap; /* phases that divide the job, drawn behind series */
+	size_t band_count; /* phases that divide the job, drawn behind series */
 };
 
 /* The memory of all processes together, where it was sampled. */

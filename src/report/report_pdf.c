@@ -258,8 +258,8 @@ static void add_phases(const struct report *r, struct strbuf *out)
 		add_time_cell(out, s->median_ns);
 		add_time_cell(out, (double)s->max_ns);
 		add_time_cell(out, (double)s->cpu_ns);
-		if (isfinite(s->imbalance))
-			strbuf_addf(out, "\t%.1f %%\n", s->imbalance * 100);
+		if (isfinite(s->ranks.imbalance))
+			strbuf_addf(out, "\t%.1f %%\n", s->ranks.imbalance * 100);
 		else
 			strbuf_addstr(out, "\t-\n");
 	}

@@ -10,6 +10,8 @@ struct pdf_charts {
 	struct plot_page *pages; /* one for each panel */
 	size_t page_count;
 	struct points processes, threads; /* at once */
+	struct plot_span *spans;          /* phases, behind all charts */
+	size_t span_count;
 };
 
 /* The charts of the HTML page in its order: panels, for each metric the job and then its hosts; and

@@ -29,6 +29,7 @@ void pdf_charts_release(struct pdf_charts *c)
 	free(c->pages);
 	points_release(&c->processes);
 	points_release(&c->threads);
+	free(c->spans);
 	*c = (struct pdf_charts){0};
 }
 
@@ -104,6 +105,8 @@ static void add_chart(struct pdf_charts *c, const struct report *r, size_t first
 						.seldom = f[i].seldom};
 	p.title = title_of(f, p.line_count);
 	p.subtitle = subtitle_of(f, p.line_count, r->series[report_series_whole(r, first)].parts);
+	p.spans = c->spans;
+	p.span_count = c->span_count;
 	c->plots[c->count++] = p;
 }
 
@@ -155,9 +158,24 @@ static void add_concurrency(struct pdf_charts *c, const struct timeline *t)
 				   REPORT_POINTS, &c->threads);
 		p.lines[1] = (struct plot_line){.label = xstrdup("threads"), .points = c->threads};
 	}
+	p.spans = c->spans;
+	p.span_count = c->span_count;
 	p.title = xstrdup(threads ? "Processes and threads at once" : "Processes at once");
 	c->plots[c->count++] = p;
 	add_page(c, c->count - 1, 1, xstrdup("Concurrency"));
+}
+
+/* Phases behind all charts. */
+static void add_spans(struct pdf_charts *c, const struct report *r)
+{
+	const struct report_phases *p = &r->phases;
+
+	c->span_count = p->band_count;
+	c->spans = xcalloc(p->band_count + 1, sizeof(*c->spans));
+	for (size_t i = 0; i < p->band_count; i++)
+		c->spans[i] =
+			(struct plot_span){p->bands[i].start_ns / 1000, p->bands[i].end_ns / 1000,
+					   r->timeline.phases.names[p->bands[i].name]};
 }
 
 void report_pdf_charts(const struct report *r, struct pdf_charts *ret)
@@ -166,6 +184,7 @@ void report_pdf_charts(const struct report *r, struct pdf_charts *ret)
 		.plots = xcalloc(r->series_count + 1, sizeof(struct plot)),
 		.pages = xcalloc(REPORT_PANELS + 1, sizeof(struct plot_page)),
 	};
+	add_spans(ret, r);
 	for (size_t i = 0; i < REPORT_PANELS; i++)
 		add_panel(ret, r, &report_panels[i]);
 	add_concurrency(ret, &r->timeline);

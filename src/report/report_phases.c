@@ -27,30 +27,6 @@ static int compare(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By rank, process, thread, level and time; script phases, which have no rank, come first. */
-static int by_lane(const void *a, const void *b, void *list)
-{
-	const struct phase_list *l = list;
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct phase_span *x = &l->v[i], *y = &l->v[k];
-	int r = compare(x->rank, y->rank);
-
-	if (!r)
-		r = compare(x->process, y->process);
-	if (!r)
-		r = compare(x->tid, y->tid);
-	if (!r)
-		r = compare(x->depth, y->depth);
-	if (!r)
-		r = compare(x->begin_ns, y->begin_ns);
-	return r ? r : compare(i, k);
-}
-
-static bool same_thread(const struct phase_span *a, const struct phase_span *b)
-{
-	return a->process == b->process && a->tid == b->tid;
-}
-
 /* A bar; joins the one before it in the lane if both have the name and no space between them. */
 static void add_bar(struct report_phases *p, const struct phase_span *v, int64_t narrow)
 {
@@ -86,7 +62,7 @@ static void make_bars(struct report_phases *p, const struct phase_list *l, const
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct phase_span *v = &l->v[order[i]];
-		bool other = !last || !same_thread(last, v);
+		bool other = !last || !phase_same_thread(last, v);
 
 		if (other || last->depth != v->depth) {
 			full = p->lane_count == REPORT_LANES_MAX;
@@ -106,50 +82,20 @@ static void make_bars(struct report_phases *p, const struct phase_list *l, const
 
 /* ---- bands ---------------------------------------------------------------------------------- */
 
-/* The phases that divide the time of the job: those of the script that has most of them, else those
- * of the first rank's first thread. */
-static bool find_dividing(const struct phase_list *l, const uint32_t *order,
-			  const struct phase_span **ret)
-{
-	size_t best = 0, run = 0;
-
-	*ret = NULL;
-	for (size_t i = 0; i < l->count; i++) {
-		const struct phase_span *v = &l->v[order[i]];
-
-		if (v->origin != PHASE_OF_SCRIPT || v->depth || v->point)
-			continue;
-		run = i && same_thread(v, &l->v[order[i - 1]]) ? run + 1 : 1;
-		if (run > best) {
-			best = run;
-			*ret = v;
-		}
-	}
-	if (!*ret && l->count)
-		*ret = &l->v[order[0]];
-	return *ret != NULL;
-}
-
 static void make_bands(struct report_phases *p, const struct phase_list *l, const uint32_t *order,
 		       int64_t narrow)
 {
-	const struct phase_span *of;
+	_cleanup_free_ const struct phase_span **v = NULL;
 
-	if (!find_dividing(l, order, &of))
-		return;
-	for (size_t i = 0; i < l->count && p->band_count < REPORT_BANDS_MAX; i++) {
-		const struct phase_span *v = &l->v[order[i]];
-
-		if (!same_thread(v, of) || v->depth || v->point || v->duration_ns < narrow)
-			continue;
-		GROW(p->bands, p->band_count, p->band_cap);
-		p->bands[p->band_count++] =
-			(struct report_phase_bar){.start_ns = v->begin_ns,
-						  .end_ns = v->begin_ns + v->duration_ns,
-						  .name = v->name,
+	p->band_count = phase_dividing(l, order, narrow, REPORT_BANDS_MAX, &v);
+	p->bands = xcalloc(p->band_count + 1, sizeof(*p->bands));
+	for (size_t i = 0; i < p->band_count; i++)
+		p->bands[i] =
+			(struct report_phase_bar){.start_ns = v[i]->begin_ns,
+						  .end_ns = v[i]->begin_ns + v[i]->duration_ns,
+						  .name = v[i]->name,
 						  .count = 1,
-						  .open = v->open};
-	}
+						  .open = v[i]->open};
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -185,16 +131,14 @@ void report_make_phases(struct report *r)
 
 	if (!l->count)
 		return;
-	_cleanup_free_ uint32_t *order = xreallocarray(NULL, l->count, sizeof(*order));
+	_cleanup_free_ uint32_t *order = phase_lanes(l);
 	for (size_t i = 0; i < l->count; i++) {
 		int64_t end =
 			l->v[i].begin_ns + (l->v[i].duration_ns > 0 ? l->v[i].duration_ns : 0);
 
-		order[i] = (uint32_t)i;
 		first = l->v[i].begin_ns < first ? l->v[i].begin_ns : first;
 		last = end > last ? end : last;
 	}
-	qsort_r(order, l->count, sizeof(*order), by_lane, (void *)l);
 	int64_t narrow = (last - first) / SEEN;
 	p->stat_count = phase_stats(l->v, l->count, PHASE_BY_NAME, &p->stats);
 	find_colors(p, l->name_count);

@@ -354,8 +354,8 @@ static void phase_row(const struct text *s, const struct phase_stat *p)
 		strbuf_addch(s->out, ' ');
 		add_right(s->out, text.buf, 9);
 	}
-	if (isfinite(p->imbalance))
-		strbuf_addf(s->out, " %7.1f %%", p->imbalance * 100);
+	if (isfinite(p->ranks.imbalance))
+		strbuf_addf(s->out, " %7.1f %%", p->ranks.imbalance * 100);
 	end_line(s->out);
 }
 

@@ -178,17 +178,28 @@ static void json_ns(struct json_writer *j, const char *key, double ns)
 	json_f64(j, key, ns < 0 ? NAN : ns / 1000);
 }
 
-/* By enum phase_source. */
-static const char *const origins[] = {"program", "script", "command"};
+const char *const phase_origins[3] = {"program", "script", "command"};
 
 /* ---- statistics ----------------------------------------------------------------------------- */
+
+static void json_spread(struct json_writer *j, const char *part, const struct phase_spread *s)
+{
+	static const char *const names[] = {"min", "mean", "max"};
+	const double v[] = {s->min_ns, s->mean_ns, s->max_ns};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		_cleanup_free_ char *key = xasprintf("%s_%s", part, names[i]);
+
+		json_ns(j, key, v[i]);
+	}
+}
 
 static void json_stat(const struct phase_list *l, const struct phase_stat *s, enum phase_by by,
 		      struct json_writer *j)
 {
 	json_begin_object(j, NULL);
 	json_str(j, "name", l->names[s->name]);
-	json_str(j, "origin", origins[s->origin % 3]);
+	json_str(j, "origin", phase_origins[s->origin % 3]);
 	if (by != PHASE_BY_NAME) {
 		json_number(j, "mpirank", s->rank < 0 ? UNKNOWN : s->rank);
 		json_str(j, "hostname", l->processes[s->process].host);
@@ -199,7 +210,9 @@ static void json_stat(const struct phase_list *l, const struct phase_stat *s, en
 	json_i64(j, "depth", s->depth);
 	json_u64(j, "count", s->count);
 	if (by == PHASE_BY_NAME)
-		json_u64(j, "ranks", s->ranks);
+		json_u64(j, "ranks", s->ranks.count);
+	if (by != PHASE_BY_THREAD)
+		json_u64(j, "threads", s->threads.count);
 	json_u64(j, "points", s->points);
 	json_u64(j, "open", s->open);
 	json_ns(j, "total", (double)s->total_ns);
@@ -208,8 +221,14 @@ static void json_stat(const struct phase_list *l, const struct phase_stat *s, en
 	json_ns(j, "median", s->median_ns);
 	json_ns(j, "max", (double)s->max_ns);
 	json_ns(j, "cpu_time", (double)s->cpu_ns);
-	if (by == PHASE_BY_NAME)
-		json_f64(j, "imbalance", s->imbalance);
+	if (by == PHASE_BY_NAME) {
+		json_f64(j, "imbalance", s->ranks.imbalance);
+		json_spread(j, "rank", &s->ranks);
+	}
+	if (by != PHASE_BY_THREAD) {
+		json_f64(j, "thread_imbalance", s->threads.imbalance);
+		json_spread(j, "thread", &s->threads);
+	}
 	json_time(j, "first", s->first_ns / 1000);
 	json_time(j, "last", s->last_ns / 1000);
 	json_end_object(j);
@@ -239,10 +258,11 @@ void phase_stats_json(const struct phase_list *l, const struct phase_stat *stats
 	}
 
 /* Columns by enum phase_by: for people, and as CSV. */
-static const struct terminal_table_column table_columns[][12] = {
+static const struct terminal_table_column table_columns[][13] = {
 	[PHASE_BY_NAME] = {{"PHASE", COLUMN_CUT},
 			   COLUMNS_STAT,
 			   {"RANKS", COLUMN_RIGHT},
+			   {"THREADS", COLUMN_RIGHT},
 			   {"IMBALANCE", COLUMN_RIGHT}},
 	[PHASE_BY_RANK] = {{"PHASE", COLUMN_CUT},
 			   {"RANK", COLUMN_RIGHT},
@@ -254,12 +274,32 @@ static const struct terminal_table_column table_columns[][12] = {
 			     {"TID", COLUMN_RIGHT},
 			     COLUMNS_STAT},
 };
-static const struct terminal_table_column csv_columns[][13] = {
-	[PHASE_BY_NAME] = {{"name", 0}, CSV_STAT, {"ranks", 0}, {"imbalance", 0}},
+static const struct terminal_table_column csv_columns[][20] = {
+	[PHASE_BY_NAME] = {{"name", 0},
+			   CSV_STAT,
+			   {"ranks", 0},
+			   {"imbalance", 0},
+			   {"rank_min", 0},
+			   {"rank_mean", 0},
+			   {"rank_max", 0},
+			   {"threads", 0},
+			   {"thread_imbalance", 0},
+			   {"thread_min", 0},
+			   {"thread_mean", 0},
+			   {"thread_max", 0}},
 	[PHASE_BY_RANK] = {{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, CSV_STAT},
 	[PHASE_BY_THREAD] =
 		{{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, {"tid", 0}, CSV_STAT},
 };
+
+static void spread_cells(struct stream_table *g, const struct phase_spread *s)
+{
+	stream_table_count(g, (int64_t)s->count);
+	add_percent(g, s->imbalance);
+	add_ns(g, s->min_ns);
+	add_ns(g, s->mean_ns);
+	add_ns(g, s->max_ns);
+}
 
 static void stat_row(struct stream_table *g, const struct phase_list *l, const struct phase_stat *s,
 		     enum phase_by by)
@@ -281,9 +321,13 @@ static void stat_row(struct stream_table *g, const struct phase_list *l, const s
 	add_ns(g, (double)s->max_ns);
 	add_ns(g, (double)s->cpu_ns);
 	stream_table_number(g, s->open || g->csv ? (int64_t)s->open : UNKNOWN);
-	if (by == PHASE_BY_NAME) {
-		stream_table_count(g, (int64_t)s->ranks);
-		add_percent(g, s->imbalance);
+	if (by == PHASE_BY_NAME && g->csv) {
+		spread_cells(g, &s->ranks);
+		spread_cells(g, &s->threads);
+	} else if (by == PHASE_BY_NAME) {
+		stream_table_count(g, (int64_t)s->ranks.count);
+		stream_table_count(g, (int64_t)s->threads.count);
+		add_percent(g, s->ranks.count > 1 ? s->ranks.imbalance : s->threads.imbalance);
 	}
 	stream_table_row(g, 0);
 }
@@ -299,7 +343,7 @@ int phase_stats_print(const struct phase_list *l, enum phase_by by, enum proc_fo
 {
 	_cleanup_free_ struct phase_stat *stats = NULL;
 	size_t count = phase_stats(l->v, l->count, by, &stats);
-	static const size_t columns[][2] = {[PHASE_BY_NAME] = {11, 11},
+	static const size_t columns[][2] = {[PHASE_BY_NAME] = {12, 19},
 					    [PHASE_BY_RANK] = {11, 12},
 					    [PHASE_BY_THREAD] = {12, 13}};
 	struct stream_table g;
@@ -344,7 +388,7 @@ static void json_span(const struct phase_list *l, const struct phase_span *v, st
 	json_i64(j, "tid", v->tid);
 	json_i64(j, "depth", v->depth);
 	json_str(j, "state", state_word(v));
-	json_str(j, "origin", origins[v->origin % 3]);
+	json_str(j, "origin", phase_origins[v->origin % 3]);
 	json_time(j, "start", v->begin_ns / 1000);
 	json_ns(j, "duration", (double)v->duration_ns);
 	json_ns(j, "cpu_time", (double)v->cpu_ns);
@@ -364,9 +408,20 @@ static void span_row(struct stream_table *g, const struct phase_list *l, const s
 	if (g->csv)
 		stream_table_number(g, v->depth);
 	stream_table_str(g, state_word(v));
-	stream_table_str(g, origins[v->origin % 3]);
+	stream_table_str(g, phase_origins[v->origin % 3]);
 	add_name(g, l, v->name, v->depth);
 	stream_table_row(g, 0);
+}
+
+uint32_t *phase_order(const struct phase_list *l)
+{
+	uint32_t *order = xreallocarray(NULL, l->count + 1, sizeof(*order));
+
+	for (size_t i = 0; i < l->count; i++)
+		order[i] = (uint32_t)i;
+	if (l->count)
+		qsort_r(order, l->count, sizeof(*order), by_begin, l->v);
+	return order;
 }
 
 int phase_list_print(const struct phase_list *l, enum proc_form form, FILE *f)
@@ -381,13 +436,9 @@ int phase_list_print(const struct phase_list *l, enum proc_form form, FILE *f)
 		{"start", 0},   {"duration", 0}, {"cpu_time", 0}, {"hostname", 0},
 		{"mpirank", 0}, {"pid", 0},      {"tid", 0},      {"depth", 0},
 		{"state", 0},   {"origin", 0},   {"name", 0}};
-	_cleanup_free_ uint32_t *order = xreallocarray(NULL, l->count + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *order = phase_order(l);
 	struct stream_table g;
 
-	for (size_t i = 0; i < l->count; i++)
-		order[i] = (uint32_t)i;
-	if (l->count)
-		qsort_r(order, l->count, sizeof(*order), by_begin, l->v);
 	if (form == PROC_JSON) {
 		struct json_rows rows;
 

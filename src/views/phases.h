@@ -4,6 +4,9 @@
 #include "analysis/phase_stats.h"
 #include "views/processes/process_list.h"
 
+/* By enum phase_source. */
+extern const char *const phase_origins[3];
+
 struct phase_process {
 	char *host;
 	int64_t pid;
@@ -34,3 +37,22 @@ void phase_bars_print(const struct phase_list *l, FILE *f);
 /* The statistics as an array of objects, or with NULL for a list without any. */
 void phase_stats_json(const struct phase_list *l, const struct phase_stat *stats, size_t count,
 		      enum phase_by by, struct json_writer *j, const char *key);
+
+/* ---- on a time axis -------------------------------------------------------------------------- */
+
+static inline bool phase_same_thread(const struct phase_span *a, const struct phase_span *b)
+{
+	return a->process == b->process && a->tid == b->tid;
+}
+/* Indexes in the order of time; freed by the caller. */
+uint32_t *phase_order(const struct phase_list *l);
+/* Indexes by rank, process, thread, level and time: phases of a lane follow each other. */
+uint32_t *phase_lanes(const struct phase_list *l);
+/* The phases that divide the time of the job, for bands behind its series: those of a script, else
+ * of one thread, of the outermost level. order: of phase_lanes(); shorter ones are left out. */
+size_t phase_dividing(const struct phase_list *l, const uint32_t *order, int64_t narrow_ns,
+		      size_t max, const struct phase_span ***ret);
+/* The time from the first begin to the last end of a phase; of occurrence N of "NAME#N". -ENOENT
+ * with the reason in *why. */
+int phase_time(const struct phase_list *l, const char *word, int64_t *begin_us, int64_t *end_us,
+	       struct strbuf *why);

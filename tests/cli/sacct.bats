@@ -45,6 +45,28 @@ F
   [[ $output == *"would join the accounting of 2 jobs"* && $output == *"job 99: not in the store"* ]] || fail "$output"
 }
 
+# The files of tests/fixtures/sacct are the output of sacct 22.05.8 with slurmdbd, of jobs that completed, failed, were
+# cancelled or timed out, of an array, and of steps; names and the day were changed.
+# bats test_tags=engine
+@test "what a real sacct printed, in three formats" {
+  stored 7000 7001 7002 7003 7004 7007 7008 7009
+  local F=$PL_SOURCE/tests/fixtures/sacct
+  equal documented "$(plimsoll import sacct --json "$F/22.05-documented.txt")" '{"jobs":8,"steps":10,"joined":8,"not_stored":0,"ambiguous":0,"older_runs":0}'
+  equal states "$(for id in 7000 7001 7002 7003 7004 7007 7008 7009; do annotations $id '| [.jobid, .state, .cancelled_by, .exit_code, .timelimit]'; done | tr -d '\n')" \
+    '["7000","TIMEOUT",null,0,60]["7001","COMPLETED",null,0,"unlimited"]["7002_3","COMPLETED",null,0,"unlimited"]["7003","FAILED",null,1,"unlimited"]["7004","CANCELLED","0",0,"unlimited"]["7007","FAILED",null,9,"unlimited"]["7002_1","COMPLETED",null,0,"unlimited"]["7002_2","FAILED",null,1,"unlimited"]'
+  equal job "$(annotations 7001 '| [.user, .cluster, .account, .req_cpus, .req_mem, .alloc_nodes, .nodelist, .total_cpu, .max_rss, .elapsed, .step_count]')" \
+    '["alice","plimsoll","alice",2,209715200,2,"n[1-2]",0.235,85479424,3,3]'
+  equal steps "$(annotations 7001 '| .steps | map([.step, .state, .exit_code, .alloc_nodes, .total_cpu])')" \
+    '[["batch","COMPLETED",0,1,0.23],["0","COMPLETED",0,2,0.003],["1","FAILED",3,1,0.002]]'
+  # every column that sacct has
+  equal all "$(plimsoll import sacct --json "$F/22.05-all.txt" | jq -c '[.jobs, .steps, .joined]')" '[6,6,6]'
+  equal task "$(annotations 7009 '| [.jobid, .jobname, .state, .user_cpu, .system_cpu, .ntasks, .alloc_cpus, .planned, .workdir]')" \
+    '["7002_2","array","FAILED",0.001,0.004,1,1,0,"/home/alice/jobs"]'
+  # the default columns with --parsable: a bar at the end, no JobIDRaw, and a name with a bar in it
+  equal default "$(plimsoll import sacct --json "$F/22.05-default-parsable.txt" | jq -c '[.jobs, .steps, .joined, .not_stored]')" '[8,10,5,3]'
+  equal name "$(annotations 7001 .jobname)" '"okay | piped"'
+}
+
 # bats test_tags=engine
 @test "importing again replaces, and leaves other annotations alone" {
   stored 41
@@ -110,6 +132,7 @@ JobIDRaw;NNodes\n41;1\n42;many\n|3: NNodes: 'many' is not a number
 JobIDRaw;Start\n41;tomorrow\n|2: Start: 'tomorrow' is not a time
 JobIDRaw;State\n41;COMPLETED\nx';OK\n|3: JobIDRaw: 'x'' is not a job id
        JobID    State\n------- -----\n|1: this is not a header of `sacct --parsable2`
+{\n  "meta": {\n|1: this is JSON; let sacct print --parsable2 instead of --json
 JobIDRaw;State\n41;COMPLETED\n42;\0\n|3: the line contains a NUL byte
 B
   : >empty

@@ -8,16 +8,21 @@ struct compare_options {
 	struct comparison_options c;
 };
 
-/* The executables of the jobs, to say where a metric became worse. */
+/* The executables and phases of the jobs, to say where a metric became worse. */
 static int load_where(const struct run_comparison *c, struct store *s, const struct run_sets *sets,
 		      struct run_figures *ret)
 {
 	/* unless the comparison has them */
+	bool worse = false;
+
 	for (size_t i = 0; i < c->count && c->figures.count == 1; i++)
-		if (c->labels[i].group == FIGURES_JOB && c->rows[i].verdict == VERDICT_WORSE)
-			return run_figures_load(ret, s, sets->jobs, sets->a_count + sets->b_count,
-						&c->metrics, 1u << FIGURES_EXECUTABLE);
-	return 0;
+		worse = worse ||
+			(c->labels[i].group == FIGURES_JOB && c->rows[i].verdict == VERDICT_WORSE);
+	if (!worse)
+		return 0;
+	int r = run_figures_load(ret, s, sets->jobs, sets->a_count + sets->b_count, &c->metrics,
+				 1u << FIGURES_EXECUTABLE);
+	return r < 0 ? r : phase_figures_load(ret, s, sets->jobs);
 }
 
 static int print(const struct comparison_options *o, const struct run_comparison *c,
@@ -68,12 +73,14 @@ const struct command command_compare = {
 		     .usage = "[RUN...] [-- BASELINE...]"},
 	.description = HELP_VERDICTS
 	"\n\n"
-	"With --by executable, and --by operation for processes with the same tags, parts of "
-	"the jobs are compared, too. A part matters if it changes by 1 % of the job at least. "
+	"With --by executable, --by operation for processes with the same tags, and --by phase, "
+	"parts of the jobs are compared, too. A part matters if it changes by 1 % of the job at least. "
 	"Parts can be found worse, but they do not make a comparison inconclusive.\n\n" HELP_STATUS,
-	.examples = "  plimsoll compare new -- old\n"
-		    "  plimsoll compare 4711 4712 4713 4714 4715\n"
-		    "  plimsoll compare --metric all --by executable --json new -- old\n",
+	.examples =
+		"  plimsoll compare new -- old\n"
+		"  plimsoll compare 4711 4712 4713 4714 4715\n"
+		"  plimsoll compare --metric all --by executable --json new -- old\n"
+		"  plimsoll compare --by phase --where 'tag.exp = b' --baseline-where 'tag.exp = a'\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,
 	.passes_on = true,

@@ -46,7 +46,8 @@ bool comparison_groups(const struct comparison_options *o, const char *command, 
 		while (g < FIGURE_GROUPS && strcmp(figure_group_names[g], o->by[i]) != 0)
 			g++;
 		if (g == FIGURE_GROUPS) {
-			usage_error(command, "%s: --by takes executable or operation, not '%s'",
+			usage_error(command,
+				    "%s: --by takes executable, operation or phase, not '%s'",
 				    command, o->by[i]);
 			return false;
 		}
@@ -88,8 +89,11 @@ int comparison_load(struct context *ctx, int argc, char **argv, const char *comm
 		return usage_error(command, "%s: name runs, or choose them with --where", command);
 	if (!comparison_groups(o, command, &groups))
 		return EXIT_USAGE;
-	if (open_store(ctx, STORE_READ, s) < 0 || find_runs(*s, sets, o, argc, argv, behind) < 0)
+	if (open_store(ctx, STORE_READ, s) < 0)
 		return EXIT_FAILED;
+	int r = find_runs(*s, sets, o, argc, argv, behind);
+	if (r < 0)
+		return job_selection_status(r);
 	*c = (struct run_comparison){
 		.alpha = 1 - o->confidence,
 		.min_effect = o->min_effect,

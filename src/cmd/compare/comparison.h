@@ -54,9 +54,9 @@ bool option_confidence(struct context *ctx, const char *value, struct strbuf *wh
 		    "runs of the baseline that match this filter", AT(type, c.baseline_where)),    \
 		ROW_COMPARED_METRIC(type),                                                         \
 		ROW(OPT_LIST, 0, "by", "PART",                                                     \
-		    "also compare parts of the jobs: executable, operation or both",               \
+		    "also compare parts of the jobs: executable, operation, phase, or several",    \
 		    LIST(type, c.by, c.by_count), .separator = ',',                                \
-		    .takes = "executable or operation"),                                           \
+		    .takes = "executable, operation or phase"),                                    \
 		ROW_MIN_EFFECT, ROW_CONFIDENCE, ROW_WITH_FAILED(type), ROW_IGNORE_TAGS(type),      \
 		ROW(OPT_COUNT, 0, "baseline-last", "N",                                            \
 		    "at most N runs in a baseline that is found by fingerprint; default: 30",      \

@@ -52,7 +52,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	int r = run_sets_find_history(&sets, s, &q, &why);
 	warn_lines(sets.warnings.buf, NULL);
 	if (r < 0)
-		return fail_with(EXIT_FAILED, "%s", why.buf);
+		return fail_with(job_selection_status(r), "%s", why.buf);
 	_cleanup_histories_ struct histories h = {.how = CHANGE_OPTIONS_DEFAULT,
 						  .failed = sets.a_failed};
 	h.how.relative = o->c.min_effect;

@@ -138,8 +138,9 @@ static int do_create(struct context *ctx, struct store *s, int argc, char **argv
 				   "them with --tag or --where");
 	if (!words.count && !o->where && words_of_tags(&words, s, tags) < 0)
 		return EXIT_FAILED;
-	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
-		return EXIT_FAILED;
+	int r = request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q);
+	if (r < 0)
+		return job_selection_status(r);
 	q.level = o->ops || ops ? LEVEL_OPERATIONS : LEVEL_JOBS;
 	return store_model(s, &q, argv[0], tags, NULL);
 }
@@ -205,8 +206,9 @@ static int do_train(struct context *ctx, struct store *s, int argc, char **argv)
 	words_of_model(&words, s, &m);
 	for (int i = 1; i < argc; i++)
 		words_add(&words, argv[i]);
-	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
-		return EXIT_FAILED;
+	r = request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q);
+	if (r < 0)
+		return job_selection_status(r);
 	features = model_all_features(m.json);
 	_cleanup_free_ const char **names = xcalloc(features->list.count + 1, sizeof(*names));
 	request_of_model(&q, &m, features, names);

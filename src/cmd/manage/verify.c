@@ -118,7 +118,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	int r = o->all ? select_all(s, &js)
 		       : job_selection_find(&js, s, argv, (size_t)argc, o->where, &why);
 	if (r < 0)
-		return fail_with(EXIT_FAILED, "%s", why.len ? why.buf : store_error(s));
+		return fail_with(job_selection_status(r), "%s", why.len ? why.buf : store_error(s));
 	int status = print_all(o, &out, s, &js);
 	if (status == EXIT_OK && !o->json && !o->csv && ctx->verbosity >= 0)
 		printf("%zu %s verified, nothing implausible\n", out.jobs,

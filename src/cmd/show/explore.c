@@ -79,8 +79,9 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	if (argc > 1 || o->where) {
-		if (job_selection_find(&js, s, argv + 1, (size_t)argc - 1, o->where, &why) < 0)
-			return fail_with(EXIT_FAILED, "%s", why.buf);
+		int found = job_selection_find(&js, s, argv + 1, (size_t)argc - 1, o->where, &why);
+		if (found < 0)
+			return fail_with(job_selection_status(found), "%s", why.buf);
 		numbers = xcalloc(js.count + 1, sizeof(*numbers));
 		for (size_t i = 0; i < js.count; i++)
 			numbers[i] = js.v[i].no;

@@ -369,11 +369,9 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_word tables[] = {
-	{"processes", TABLE_PROCESSES + 1},
-	{"threads", TABLE_THREADS + 1},
-	{"samples", TABLE_SAMPLES + 1},
-	{"jobs", TABLE_JOBS + 1},
-	{NULL, 0},
+	{"processes", TABLE_PROCESSES + 1}, {"threads", TABLE_THREADS + 1},
+	{"samples", TABLE_SAMPLES + 1},     {"jobs", TABLE_JOBS + 1},
+	{"phases", TABLE_PHASES + 1},       {NULL, 0},
 };
 
 static const struct option_row rows[] = {
@@ -408,8 +406,8 @@ const struct command command_export = {
 	.summary = "write tables of jobs to files for other programs",
 	.operands = {"JOB", 0, ANY_NUMBER, HELP_JOB_ID HELP_PATH, .usage = "JOB..."},
 	.description =
-		"Writes the processes, threads or samples of jobs, or the jobs themselves, as one "
-		"table with typed columns: integers, floating point, text, and times with a zone. "
+		"Writes the processes, threads, samples or phases of jobs, or the jobs themselves, as "
+		"one table with typed columns: integers, floating point, text, and times with a zone. "
 		"Unknown values are absent, never 0.\n\n"
 		"Several jobs become one table; jobid is a column. HDF5 files and SQLite databases are "
 		"extended: an HDF5 file has one table <what>_<jobid> per job, a database one table for "

@@ -146,9 +146,10 @@ static int run(struct context *ctx, int argc, char **argv)
 			out.metric_name);
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_selection_find(&jobs, s, any ? argv : last, any ? (size_t)argc : 1, o->where,
-			       &why) < 0)
-		return fail_with(EXIT_FAILED, "%s", why.buf);
+	int r = job_selection_find(&jobs, s, any ? argv : last, any ? (size_t)argc : 1, o->where,
+				   &why);
+	if (r < 0)
+		return fail_with(job_selection_status(r), "%s", why.buf);
 	bool rest = o->cost && !o->tags.count && !o->by;
 	const struct operation_query q = {.tags = tags,
 					  .by = rest ? key_of(tags) : o->by,
@@ -157,7 +158,7 @@ static int run(struct context *ctx, int argc, char **argv)
 					  .metric = out.metric,
 					  .events = o->form == PROC_JSON && !o->cost && !o->roots,
 					  .roots = o->roots};
-	int r = load(&l, s, &jobs, &q);
+	r = load(&l, s, &jobs, &q);
 	if (r == 0)
 		r = print(s, &l, o, &out);
 	if (r == 0 && o->form == PROC_TABLE)

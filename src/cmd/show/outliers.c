@@ -58,9 +58,11 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error(
 			"outliers",
 			"outliers: name the jobs to compare, or select them with --where");
-	if (open_store(ctx, STORE_READ, &s) < 0 ||
-	    request_jobs_find(&jobs, s, argv, argc, o->where, &q) < 0)
+	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
+	int found = request_jobs_find(&jobs, s, argv, argc, o->where, &q);
+	if (found < 0)
+		return job_selection_status(found);
 	if (o->model && model_load(&model, s, o->model, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
 	q.model = o->model ? &model : NULL;

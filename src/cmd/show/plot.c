@@ -14,7 +14,8 @@ struct options {
 	enum jobplot_scale scale;
 	const char *output, *title;
 	int width, height; /* 0: depends on the number of charts */
-	bool list, json;
+	const char *phase;
+	bool list, json, no_phases;
 };
 
 /* ---- the metrics of the job ----------------------------------------------------------------- */
@@ -89,17 +90,24 @@ static void add_subtitles(struct jobplot *p, const char *job)
 	}
 }
 
-static int draw(struct store *s, int64_t job, const struct options *o, const struct series_list *l)
+static int draw(struct store *s, int64_t job, struct options *o, const struct series_list *l)
 {
+	_cleanup_phase_list_ struct phase_list phases = {0};
 	_cleanup_(jobplot_release) struct jobplot p = {0};
 	_cleanup_strbuf_ struct strbuf notes = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_free_ char *name = subtitle_of(s, job);
 	enum plot_form form = PLOT_SVG;
 
-	int r = jobplot_load(&p, l, s, job, &o->series, o->scale, &notes);
+	int r = series_limit_to_phase(&o->series, o->phase, &phases, s, job);
+	if (r == -ENOENT)
+		return EXIT_FAILED;
+	if (r >= 0)
+		r = jobplot_load(&p, l, s, job, &o->series, o->scale, &notes);
 	warn_lines(notes.buf, NULL);
 	if (r < 0)
 		return r;
+	if (!o->no_phases)
+		jobplot_add_phases(&p, &phases);
 	add_subtitles(&p, name);
 	if (o->title && p.count) {
 		free((char *)p.plots[0].title);
@@ -118,7 +126,7 @@ static int draw(struct store *s, int64_t job, const struct options *o, const str
 
 static int show(struct context *ctx, struct store *s, int64_t job)
 {
-	const struct options *o = ctx->options;
+	struct options *o = ctx->options;
 	_cleanup_(series_list_release) struct series_list l = {0};
 	const struct series_filter *f = &o->series.filter;
 	bool list = o->list || !f->metrics.count;
@@ -212,6 +220,9 @@ static const struct option_row rows[] = {
 	 .call = take_size},
 	ROW_SINCE(struct options, series.since_us, series.has_since),
 	ROW_UNTIL(struct options, series.until_us, series.has_until),
+	ROW_PHASE(struct options, phase),
+	{OPT_FLAG, 0, "no-phases", NULL, "do not draw the phases of the job behind the lines",
+	 AT(struct options, no_phases)},
 	{OPT_TEXT, 0, "title", "TEXT", "title of the picture", AT(struct options, title)},
 	{OPT_FLAG, 'l', "list", NULL, "list the metrics of the job", AT(struct options, list)},
 	ROW_JSON(struct options),
@@ -242,10 +253,13 @@ const struct command command_plot = {
 		"counting the smallest tenth, but never for memory and percentages; --log and --linear "
 		"override this. Metrics of the sampler itself need their source in the name: "
 		"-m sampler.rss.\n\n"
+		"Bands behind the lines are the phases of the job (plimsoll-phases(1)): those of its "
+		"script, else those of the first rank, of the outermost level.\n\n"
 		"The picture replaces an existing file only when it is complete.",
 	.examples =
 		"  plimsoll plot last\n"
 		"  plimsoll plot 685000 -m process.rss -o memory.svg\n"
+		"  plimsoll plot 685000 -m cpu_percent --phase solve -o solve.png\n"
 		"  plimsoll plot ./job -m 'network.*bytes' --total --size 1600x900 -o network.png\n",
 	OPTIONS(struct options, rows),
 	.defaults = &defaults,

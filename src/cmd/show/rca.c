@@ -124,9 +124,11 @@ static int run(struct context *ctx, int argc, char **argv)
 			q->rules.use[m] = m == METHOD_MADZ;
 	q->all_features = !q->features;
 	q->level = ops ? LEVEL_OPERATIONS : LEVEL_JOBS;
-	if (open_store(ctx, STORE_READ, &s) < 0 ||
-	    request_jobs_find(&jobs, s, argv, argc, o->where, q) < 0)
+	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
+	r = request_jobs_find(&jobs, s, argv, argc, o->where, q);
+	if (r < 0)
+		return job_selection_status(r);
 	if (o->model && model_load(&model, s, o->model, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
 	if (o->model ? find_model_jobs(&ref, s, &model, &reference)

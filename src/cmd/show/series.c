@@ -8,6 +8,11 @@
 #include "views/jobs/job_plot.h"
 #include "views/series_view.h"
 
+struct options {
+	struct series_options series; /* first */
+	const char *phase;
+};
+
 /* An aggregate takes a metric of the job or of its processes, not both. */
 static int print_values(const struct series_list *l, struct store *s, int64_t job,
 			const struct series_options *o, struct strbuf *notes)
@@ -24,19 +29,28 @@ static int check(struct context *ctx)
 {
 	const struct series_options *o = ctx->options;
 
-	if (!o->filter.metrics.count && (o->step_us || o->rate || o->sum != SERIES_EACH))
-		return usage_error("series", "series: --step, --rate, --total and --per-host "
-					     "require --metric");
+	const struct options *options = ctx->options;
+
+	if (!o->filter.metrics.count &&
+	    (o->step_us || o->rate || o->sum != SERIES_EACH || options->phase))
+		return usage_error("series", "series: --step, --rate, --total, --per-host and "
+					     "--phase require --metric");
 	return EXIT_OK;
 }
 
 static int show(struct context *ctx, struct store *s, int64_t job)
 {
-	const struct series_options *o = ctx->options;
+	struct options *options = ctx->options;
+	struct series_options *o = &options->series;
 	_cleanup_strbuf_ struct strbuf notes = STRBUF_INIT;
 	_cleanup_(series_list_release) struct series_list l = {0};
+	_cleanup_phase_list_ struct phase_list phases = {0};
 
-	int r = series_list_load(&l, s, job, &o->filter);
+	int r = options->phase ? series_limit_to_phase(o, options->phase, &phases, s, job) : 0;
+	if (r == -ENOENT)
+		return EXIT_FAILED;
+	if (r >= 0)
+		r = series_list_load(&l, s, job, &o->filter);
 	if (r >= 0 && !l.count && (o->filter.metrics.count || o->form == PROC_TABLE))
 		return series_report_none(s, job, series_unknown_metric(s, job, &o->filter.metrics),
 					  "`plimsoll series JOB` lists the metrics that it has");
@@ -65,6 +79,7 @@ static const struct option_row rows[] = {
 	 AT(struct series_options, sum), .number = SERIES_PER_HOST},
 	ROW_SINCE(struct series_options, since_us, has_since),
 	ROW_UNTIL(struct series_options, until_us, has_until),
+	ROW_PHASE(struct options, phase),
 	ROWS_FORM(struct series_options),
 	ROWS_STORE,
 };
@@ -94,8 +109,9 @@ const struct command command_series = {
 		"mean, minimum, maximum].",
 	.examples = "  plimsoll series last\n"
 		    "  plimsoll series 685000 -m process.rss --total --step 10s --csv\n"
+		    "  plimsoll series last -m process.rss --total --phase solve --csv\n"
 		    "  plimsoll series ./job -m 'network.*' --rate --json | jq '.[].samples[-1]'\n",
-	OPTIONS(struct series_options, rows),
+	OPTIONS(struct options, rows),
 	.check = check,
 	.show = show,
 	.shows_paths = true,

@@ -64,8 +64,9 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	if (argc || o->where) {
-		if (job_selection_find(&jobs, s, argv, (size_t)argc, o->where, &why) < 0)
-			return fail_with(EXIT_FAILED, "%s", why.buf);
+		int r = job_selection_find(&jobs, s, argv, (size_t)argc, o->where, &why);
+		if (r < 0)
+			return fail_with(job_selection_status(r), "%s", why.buf);
 		numbers = xcalloc(jobs.count + 1, sizeof(*numbers));
 		for (size_t i = 0; i < jobs.count; i++)
 			numbers[i] = jobs.v[i].no;

@@ -116,10 +116,10 @@ static void add_row(struct page *p, const struct phase_stat *s, bool ranks, bool
 	if (open)
 		add_count_cell(p, s->open);
 	if (ranks) {
-		add_count_cell(p, s->ranks);
-		if (isfinite(s->imbalance))
+		add_count_cell(p, s->ranks.count);
+		if (isfinite(s->ranks.imbalance))
 			strbuf_addf(&p->out, "<td class=\"n\" data-v=\"%.6f\">%.1f %%</td>",
-				    s->imbalance, s->imbalance * 100);
+				    s->ranks.imbalance, s->ranks.imbalance * 100);
 		else
 			strbuf_addstr(&p->out, "<td class=\"n\">\u2013</td>");
 	}
@@ -138,7 +138,7 @@ static void add_table(struct page *p)
 	bool ranks = false, open = false, cpu = false;
 
 	for (size_t i = 0; i < f->stat_count; i++) {
-		ranks = ranks || f->stats[i].ranks > 1;
+		ranks = ranks || f->stats[i].ranks.count > 1;
 		open = open || f->stats[i].open;
 		cpu = cpu || f->stats[i].cpu_ns >= 0;
 	}

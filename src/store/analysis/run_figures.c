@@ -7,7 +7,7 @@
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 
-const char *const figure_group_names[FIGURE_GROUPS] = {"job", "executable", "operation"};
+const char *const figure_group_names[FIGURE_GROUPS] = {"job", "executable", "operation", "phase"};
 
 /* ---- metrics -------------------------------------------------------------------------------- */
 
@@ -161,10 +161,26 @@ static struct figure_rows *add_row(struct run_figures *f, enum figure_group grou
 	return r;
 }
 
-static struct figure_rows *find_row(struct run_figures *f, enum figure_group group,
+static uint64_t hash_of(enum figure_group group, const char *name)
+{
+	return hash_more(hash_text(name), &group, sizeof(group));
+}
+
+bool run_figures_has(const struct run_figures *f, enum figure_group group, const char *name)
+{
+	const uint64_t hash = hash_of(group, name);
+
+	for (struct hash_slot *h = hash_map_first(&f->by_name, hash); h;
+	     h = hash_map_next(&f->by_name, h))
+		if (f->rows[h->value].group == group && !strcmp(f->rows[h->value].name, name))
+			return true;
+	return false;
+}
+
+struct figure_rows *run_figures_row(struct run_figures *f, enum figure_group group,
 				    const char *name)
 {
-	const uint64_t hash = hash_more(hash_text(name), &group, sizeof(group));
+	const uint64_t hash = hash_of(group, name);
 
 	for (struct hash_slot *h = hash_map_first(&f->by_name, hash); h;
 	     h = hash_map_next(&f->by_name, h)) {
@@ -280,7 +296,7 @@ static int load_parts(struct run_figures *f, struct store *s, size_t run, int64_
 		if (group == FIGURES_OPERATION ? !add_operation(&name, text ? text : "") : !size)
 			continue;
 		struct figure_rows *rows =
-			find_row(f, group, group == FIGURES_OPERATION ? name.buf : text);
+			run_figures_row(f, group, group == FIGURES_OPERATION ? name.buf : text);
 		/* the same tags in another order, or a name that only differs behind a NUL */
 		for (size_t i = 0; i < f->metrics->count; i++) {
 			double *v = &rows->v[i * f->runs + run];
@@ -319,7 +335,7 @@ int run_figures_load(struct run_figures *f, struct store *s, const int64_t *jobs
 	(void)add_row(f, FIGURES_JOB, NULL);
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		r = load_job(f, s, i, jobs[i]);
-		for (int g = FIGURES_EXECUTABLE; g < FIGURE_GROUPS && r >= 0; g++)
+		for (int g = FIGURES_EXECUTABLE; g <= FIGURES_OPERATION && r >= 0; g++)
 			if (groups & 1u << g)
 				r = load_parts(f, s, i, jobs[i], (enum figure_group)g);
 	}

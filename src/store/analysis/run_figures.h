@@ -8,8 +8,14 @@
 #include "core/metrics/metric.h"
 #include "store/store.h"
 
-enum figure_group { FIGURES_JOB, FIGURES_EXECUTABLE, FIGURES_OPERATION, FIGURE_GROUPS };
-extern const char *const figure_group_names[FIGURE_GROUPS]; /* "job", "executable", "operation" */
+enum figure_group {
+	FIGURES_JOB,
+	FIGURES_EXECUTABLE,
+	FIGURES_OPERATION,
+	FIGURES_PHASE,
+	FIGURE_GROUPS
+};
+extern const char *const figure_group_names[FIGURE_GROUPS]; /* "job", "executable", ... */
 
 struct figure_metric {
 	const char *name;
@@ -34,7 +40,8 @@ int figure_metrics_add(struct figure_metrics *m, struct store *s, const char *na
 /* Name i of the known metrics; NULL: no more. */
 const char *figure_metric_name(size_t i);
 
-/* One job, executable or operation: its values by metric, then by run; NAN where there is none. */
+/* One job, executable, operation or phase: its values by metric, then by run; NAN where there is
+ * none. */
 struct figure_rows {
 	enum figure_group group;
 	char *name;    /* of the executable; "key:value;..." of the operation; NULL: the job */
@@ -52,7 +59,13 @@ struct run_figures {
 void run_figures_release(struct run_figures *f);
 #define _cleanup_run_figures_ _cleanup_(run_figures_release)
 
-/* Loads the figures of jobs, in their order; groups: bits 1 << FIGURES_... beside the jobs. Where
+/* The row of a part; a new one if there is none. */
+struct figure_rows *run_figures_row(struct run_figures *f, enum figure_group group,
+				    const char *name);
+bool run_figures_has(const struct run_figures *f, enum figure_group group, const char *name);
+
+/* Loads the figures of jobs, in their order; groups: bits 1 << FIGURES_... beside the jobs, without
+ * phases. Where
  * an executable or operation did not run in a recorded job, its values are 0. */
 int run_figures_load(struct run_figures *f, struct store *s, const int64_t *jobs, size_t count,
 		     const struct figure_metrics *m, unsigned groups);

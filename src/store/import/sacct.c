@@ -233,6 +233,10 @@ static int take_header(struct sacct *s, const struct fields *f, struct strbuf *w
 {
 	size_t free_texts = 0;
 
+	/* in Slurm 22.05 the JSON of sacct has no CPU times, and is another one in each release */
+	if (f->text[strspn(f->text, " \t")] == '{')
+		return strbuf_fail(why, -EINVAL,
+				   "this is JSON; let sacct print --parsable2 instead of --json");
 	if (!is_header(f) || f->count < 2)
 		return strbuf_fail(
 			why, -EINVAL,

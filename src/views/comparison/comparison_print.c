@@ -117,8 +117,8 @@ static void add_table_row(struct terminal_table *t, const struct run_comparison 
 	terminal_table_cell(t, COL_VERDICT, verdict.buf);
 }
 
-/* Rows of one job, executable or operation under its name. Parts of jobs in which nothing became
- * worse or better are only counted. */
+/* Rows of one job, executable, operation or phase under its name. Parts of jobs in which nothing
+ * became worse or better are only counted. */
 static size_t print_part(const struct run_comparison *c, size_t begin, FILE *f)
 {
 	static const struct terminal_table_column columns[COL_COUNT] = {
@@ -182,8 +182,8 @@ static void print_head(const struct run_comparison *c, FILE *f)
 }
 
 /* What the parts of a job add to a metric that became worse. */
-static void print_where(const struct run_comparison *c, const struct run_figures *where, size_t row,
-			FILE *f)
+static void print_parts(const struct run_comparison *c, const struct run_figures *where, size_t row,
+			enum figure_group group, FILE *f)
 {
 	const size_t metric = (size_t)(c->labels[row].metric - c->metrics.v);
 	struct {
@@ -200,7 +200,8 @@ static void print_where(const struct run_comparison *c, const struct run_figures
 		size_t k = 3;
 
 		/* a few per cent of it explain nothing */
-		if (!(more > 0.05 * (c->rows[row].a_median - c->rows[row].b_median)))
+		if (where->rows[i].group != group ||
+		    !(more > 0.05 * (c->rows[row].a_median - c->rows[row].b_median)))
 			continue;
 		while (k > 0 && more > top[k - 1].more)
 			k--;
@@ -212,7 +213,8 @@ static void print_where(const struct run_comparison *c, const struct run_figures
 	}
 	if (!top[0].name)
 		return;
-	fprintf(f, "  more %s in", c->labels[row].metric->name);
+	fprintf(f, "  more %s in%s", c->labels[row].metric->name,
+		group == FIGURES_PHASE ? " phase" : "");
 	for (size_t k = 0; k < 3 && top[k].name; k++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -222,6 +224,13 @@ static void print_where(const struct run_comparison *c, const struct run_figures
 		fprintf(f, "%s %s)", k ? "," : "", text.buf);
 	}
 	fputc('\n', f);
+}
+
+static void print_where(const struct run_comparison *c, const struct run_figures *where, size_t row,
+			FILE *f)
+{
+	print_parts(c, where, row, FIGURES_EXECUTABLE, f);
+	print_parts(c, where, row, FIGURES_PHASE, f);
 }
 
 static size_t count_verdicts(const struct run_comparison *c, enum verdict v, bool decides)
@@ -236,6 +245,8 @@ static size_t count_verdicts(const struct run_comparison *c, enum verdict v, boo
 
 static void add_label(struct strbuf *out, const struct comparison_label *l)
 {
+	if (l->group == FIGURES_PHASE)
+		strbuf_addstr(out, "phase ");
 	if (l->name) {
 		text_add_printable(out, l->name, strlen(l->name));
 		strbuf_addstr(out, ": ");

@@ -118,6 +118,8 @@ int run_comparison_make(struct run_comparison *c, struct store *s, const int64_t
 		r = figure_metrics_add(&c->metrics, s, names[i], jobs, count, why);
 	if (r >= 0)
 		r = run_figures_load(&c->figures, s, jobs, count, &c->metrics, groups);
+	if (r >= 0 && groups & 1u << FIGURES_PHASE)
+		r = phase_figures_load(&c->figures, s, jobs);
 	if (r < 0) {
 		if (!why->len)
 			strbuf_addstr(why, store_error(s));

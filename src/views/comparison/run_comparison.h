@@ -11,7 +11,7 @@
 
 struct comparison_label {
 	enum figure_group group;
-	const char *name; /* of the executable or operation; NULL: the job */
+	const char *name; /* of the executable, operation or phase; NULL: the job */
 	const struct figure_metric *metric;
 };
 
@@ -43,11 +43,14 @@ int run_comparison_make(struct run_comparison *c, struct store *s, const int64_t
 			const char *const *names, size_t name_count, unsigned groups,
 			struct strbuf *why);
 
+/* Adds the phases of the runs to their figures. */
+int phase_figures_load(struct run_figures *f, struct store *s, const int64_t *jobs);
+
 /* The smallest difference of a metric that matters, whatever its share. */
 double comparison_floor(enum metric_unit unit);
 
-/* For people: a table, then the verdict. where: figures by executable of the same runs, to say
- * where a metric of the job became worse; NULL: none. */
+/* For people: a table, then the verdict. where: figures by executable and phase of the same runs,
+ * to say where a metric of the job became worse; NULL: none. */
 int run_comparison_table(const struct run_comparison *c, const struct run_figures *where, FILE *f);
 int run_comparison_csv(const struct run_comparison *c, FILE *f);
 int run_comparison_json(const struct run_comparison *c, FILE *f);

@@ -4,9 +4,13 @@
  */
 #include "views/export/export_internal.h"
 #include "views/output.h"
+#include "views/phases.h"
 
 #define WORDS(w) (w), ARRAY_SIZE(w)
 #define PLAIN NULL, 0
+
+/* By phase.state of the store. */
+static const char *const state_words[] = {"ended", "open", "point", "unseen"};
 
 const struct plan_column table_process_plan[] = {
 	{"id", PLAN_INT, "p.id", "key of the process in its store: job * 2^32 + its number", PLAIN},
@@ -109,3 +113,30 @@ const struct plan_column table_job_plan[] = {
 	{"cluster", PLAN_TEXT, "cluster", "of the batch system; empty: unknown", PLAIN},
 };
 const size_t table_job_plan_count = ARRAY_SIZE(table_job_plan);
+
+/* Columns of the view "phases", with times to the nanosecond. */
+const struct plan_column table_phase_plan[] = {
+	{"id", PLAN_INT, "p.id", "key of the phase in its store: job * 2^32 + its number", PLAIN},
+	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
+	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
+	{"name", PLAN_STRING, "p.name", "name of the phase", PLAIN},
+	{"hostname", PLAN_STRING, "p.host", "name of the host that it was marked on", PLAIN},
+	{"process", PLAN_INT, "(p.id >> 32) * 4294967296 + p.process",
+	 "key of the process that marked it", PLAIN},
+	{"pid", PLAN_INT, "p.pid", NULL, PLAIN},
+	{"tid", PLAN_INT, "p.tid", NULL, PLAIN},
+	{"mpirank", PLAN_INT, "p.rank", NULL, PLAIN},
+	{"parent", PLAN_INT, "(p.id >> 32) * 4294967296 + p.parent", "key of the phase around it",
+	 PLAIN},
+	{"depth", PLAN_INT, "p.depth", "how many phases are around it", PLAIN},
+	{"state", PLAN_WORD, "p.state",
+	 "ended, open (it ended with its program), point, or unseen (nobody saw the end)",
+	 WORDS(state_words)},
+	{"origin", PLAN_WORD, "p.origin", "who marked it: program, script or command",
+	 WORDS(phase_origins)},
+	{"start", PLAN_TIME, "p.begin_ns", "when it began", PLAIN},
+	{"end", PLAN_TIME, "p.begin_ns + p.duration_ns", "when it ended", PLAIN},
+	{"duration", PLAN_REAL, "p.duration_ns", "between the two, us", PLAIN},
+	{"cpu_time", PLAN_REAL, "p.cpu_ns", "CPU time, us", PLAIN},
+};
+const size_t table_phase_plan_count = ARRAY_SIZE(table_phase_plan);

@@ -21,6 +21,8 @@ struct table_source {
 	struct series_points points;
 	size_t series_at, point_at;
 	bool loaded;
+	/* phases */
+	struct stmt *phases;
 };
 
 /* Where the values of a column come from. */
@@ -47,9 +49,9 @@ struct plan_column {
 
 /* Columns of the tables, without metrics and events. */
 extern const struct plan_column table_process_plan[], table_thread_plan[], table_sample_plan[],
-	table_job_plan[];
+	table_job_plan[], table_phase_plan[];
 extern const size_t table_process_plan_count, table_thread_plan_count, table_sample_plan_count,
-	table_job_plan_count;
+	table_job_plan_count, table_phase_plan_count;
 
 void table_columns_add(struct table_columns *c, const char *name, enum plan_from from,
 		       const char *help);
@@ -65,3 +67,6 @@ int table_rows_open(struct table_source *f);
 void table_rows_free(struct table_rows *r);
 int table_rows_rewind(struct table_source *f);
 int table_rows_fill(struct table_source *f);
+
+int table_phases_open(struct table_source *f);
+int table_phases_fill(struct table_source *f);

@@ -8,7 +8,8 @@
 #include "tables/column_dictionary.h"
 #include "views/export/export_internal.h"
 
-const char *const export_table_names[TABLE_TABLES] = {"processes", "threads", "samples", "jobs"};
+const char *const export_table_names[TABLE_TABLES] = {"processes", "threads", "samples", "jobs",
+						      "phases"};
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -94,6 +95,10 @@ void table_columns_of(struct table_columns *c, const struct table_choice *choice
 	if (choice->table == TABLE_JOBS) {
 		plan = table_job_plan;
 		count = table_job_plan_count;
+	}
+	if (choice->table == TABLE_PHASES) {
+		plan = table_phase_plan;
+		count = table_phase_plan_count;
 	}
 	for (size_t i = 0; i < count; i++)
 		table_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
@@ -269,6 +274,8 @@ int table_source_open(struct table_source **ret, struct store *s, int64_t job,
 		r = table_rows_open(f);
 	else if (r >= 0 && choice->table == TABLE_SAMPLES)
 		r = open_samples(f);
+	else if (r >= 0 && choice->table == TABLE_PHASES)
+		r = table_phases_open(f);
 	else
 		f->total = 1;
 	if (r < 0)
@@ -283,6 +290,7 @@ void table_source_free(struct table_source *f)
 	if (!f)
 		return;
 	table_rows_free(f->rows);
+	stmt_finish_ptr(&f->phases);
 	series_list_release(&f->series);
 	series_points_release(&f->points);
 	series_reader_release(&f->reader);
@@ -312,6 +320,8 @@ int table_source_next(struct table_source *f, struct table_batch *ret)
 		r = table_rows_fill(f);
 	else if (f->choice.table == TABLE_SAMPLES)
 		r = fill_samples(f);
+	else if (f->choice.table == TABLE_PHASES)
+		r = table_phases_fill(f);
 	else
 		r = fill_job(f);
 	if (r < 0)
@@ -324,6 +334,8 @@ int table_source_rewind(struct table_source *f)
 {
 	f->series_at = 0;
 	f->loaded = false;
+	stmt_finish_ptr(&f->phases);
+	f->phases = NULL;
 	return has_rows(f) ? table_rows_rewind(f) : 0;
 }
 

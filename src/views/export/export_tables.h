@@ -1,14 +1,21 @@
 /*
- * Tables of a job for files (tables/table.h): processes, threads, samples, and the job itself, read
- * in batches in the order of keys, so that memory does not grow with their number. docs/exports.md
- * lists the columns.
+ * Tables of a job for files (tables/table.h): processes, threads, samples, phases, and the job
+ * itself, read in batches in the order of keys, so that memory does not grow with their number.
+ * docs/exports.md lists the columns.
  */
 #pragma once
 
 #include "store/series.h"
 #include "tables/table_builder.h"
 
-enum table_table { TABLE_PROCESSES, TABLE_THREADS, TABLE_SAMPLES, TABLE_JOBS, TABLE_TABLES };
+enum table_table {
+	TABLE_PROCESSES,
+	TABLE_THREADS,
+	TABLE_SAMPLES,
+	TABLE_JOBS,
+	TABLE_PHASES,
+	TABLE_TABLES
+};
 extern const char *const export_table_names[TABLE_TABLES];
 
 /* Events that were counted in any of several jobs; each is a column of processes and threads. */

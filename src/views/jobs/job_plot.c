@@ -36,6 +36,7 @@ void jobplot_release(struct jobplot *p)
 		points_release(&p->curves[i].points);
 	}
 	free(p->plots);
+	free(p->spans);
 	free(p->chosen.list);
 	free(p->curves);
 	*p = (struct jobplot){0};
@@ -303,6 +304,36 @@ int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s
 			add_chart(p, p->curves[i].unit, scale);
 	}
 	return 0;
+}
+
+#define BANDS_MAX 500
+
+void jobplot_add_phases(struct jobplot *p, const struct phase_list *l)
+{
+	_cleanup_free_ uint32_t *order = phase_lanes(l);
+	_cleanup_free_ const struct phase_span **v = NULL;
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < p->curve_count; i++) {
+		const struct points *c = &p->curves[i].points;
+
+		if (!c->count)
+			continue;
+		first = c->points[0].time < first ? c->points[0].time : first;
+		last = c->points[c->count - 1].time > last ? c->points[c->count - 1].time : last;
+	}
+	if (last <= first)
+		return;
+	size_t count = phase_dividing(l, order, (last - first) * 1000 / PLOT_WIDTH, BANDS_MAX, &v);
+	p->spans = xcalloc(count + 1, sizeof(*p->spans));
+	for (size_t i = 0; i < count; i++)
+		p->spans[i] = (struct plot_span){v[i]->begin_ns / 1000,
+						 (v[i]->begin_ns + v[i]->duration_ns) / 1000,
+						 l->names[v[i]->name]};
+	for (size_t i = 0; i < p->count; i++) {
+		p->plots[i].spans = p->spans;
+		p->plots[i].span_count = count;
+	}
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plot/plot.h"
+#include "views/phases.h"
 #include "views/series_view.h"
 
 enum jobplot_scale { JOBPLOT_BY_ITSELF, JOBPLOT_LINEAR, JOBPLOT_LOG };
@@ -12,6 +13,7 @@ struct jobplot {
 	size_t count, cap;
 	struct jobplot_curve *curves;
 	size_t curve_count, curve_cap;
+	struct plot_span *spans;   /* of all plots; the names are those of the phases */
 	struct series_list chosen; /* refers to the list that it was loaded from, which must stay */
 };
 void jobplot_release(struct jobplot *p);
@@ -20,6 +22,9 @@ void jobplot_release(struct jobplot *p);
  * series_choose(). *notes is for the user. 0 or a negative errno; store_error() has the reason. */
 int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s, int64_t job,
 		 const struct series_options *o, enum jobplot_scale scale, struct strbuf *notes);
+
+/* Puts the phases that divide the job behind the lines. The list must stay. */
+void jobplot_add_phases(struct jobplot *p, const struct phase_list *l);
 
 /* Where a metric has series of a whole and of its parts: the parts if each is wanted, else the
  * whole, unless a kind was asked for. Series of the sampler itself only if asked for. The entries

@@ -110,6 +110,7 @@ static int print_json(const struct operation_list *l, const struct operation_cos
 			json_i64(&j, "job", l->jobs[i].job);
 			json_str(&j, "jobid", l->jobs[i].label);
 			json_str(&j, "operation", name->text);
+			json_str(&j, "origin", name->phase ? name->phase : "tags");
 			json_bool(&j, "in_set", !name->rest);
 			json_number(&j, "value", rows[k].value);
 			json_f64(&j, "percent",
@@ -159,7 +160,7 @@ static void put_operations(struct cost_table *t, const struct job_operations *jo
 					operation_round(operation_share(rows[i].value, total), 3)};
 
 		if (name->rest == rest)
-			put(t, jo->label, kind, name->text, &s, 3);
+			put(t, jo->label, rest && name->phase ? "phase" : kind, name->text, &s, 3);
 	}
 }
 

@@ -43,6 +43,7 @@ struct operation_name {
 	char *text;         /* "key:value;key:value", sorted by key */
 	struct value *tags; /* a dict */
 	bool rest;          /* by operation_query.rest */
+	const char *phase;  /* a phase: who marked it (phase_origins); NULL: images with tags */
 	size_t jobs;        /* that have it, of a total */
 };
 
@@ -59,7 +60,12 @@ struct job_operations {
 	struct operation_root *roots;
 	size_t root_count, root_cap;
 	uint64_t images; /* of the job */
+	size_t phases;   /* of the job, if they were asked for */
 };
+/* The operation of this name; a new one if there is none. phase: of phase_origins; NULL: of tags.
+ */
+size_t operation_named(struct job_operations *jo, const char *text, struct value *tags, bool rest,
+		       const char *phase);
 void job_operations_release(struct job_operations *jo);
 /* Reads the job. 0 or a negative errno, with the store's message. */
 int job_operations_load(struct job_operations *jo, struct store *s, int64_t job, const char *label,

@@ -8,6 +8,7 @@
 #include "store/ingest/ingest.h"
 #include "store/query.h"
 #include "views/operations/operation_list.h"
+#include "views/operations/operation_phases.h"
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
@@ -71,6 +72,8 @@ int64_t operation_value(const struct operation *o, int metric, enum operation_du
 
 	switch (metric) {
 	case OPERATION_BY_CPU:
+		if (o->cpu_ns != OPERATION_UNKNOWN)
+			return o->cpu_ns / 1000;
 		return known_sum(o->metrics[index_of(METRIC_USERTIME)].sum,
 				 o->metrics[index_of(METRIC_SYSTEMTIME)].sum);
 	case OPERATION_BY_DURATION:
@@ -162,6 +165,7 @@ struct loader {
 	struct hash_map by_number; /* into sets */
 	uint32_t *set_of;          /* of each image, for events and roots: index + 1 */
 	size_t image_count, image_cap;
+	struct phase_operations phases;
 	struct stmt *threads; /* process, sum of rssmax; ordered */
 	bool has_thread;
 };
@@ -169,6 +173,7 @@ struct loader {
 static void loader_release(struct loader *l)
 {
 	image_reader_close(&l->images);
+	phase_operations_release(&l->phases);
 	for (size_t i = 0; i < l->set_count; i++)
 		free(l->sets[i].in);
 	free(l->sets);
@@ -177,20 +182,19 @@ static void loader_release(struct loader *l)
 	stmt_finish_ptr(&l->threads);
 }
 
-/* The operation of this name; a new one if there is none. */
-static size_t operation_named(struct job_operations *jo, const char *text, struct value *tags,
-			      bool rest)
+size_t operation_named(struct job_operations *jo, const char *text, struct value *tags, bool rest,
+		       const char *phase)
 {
 	uint64_t hash = hash_text(text);
 
 	for (struct hash_slot *s = hash_map_first(&jo->by_name, hash); s;
 	     s = hash_map_next(&jo->by_name, s))
-		if (!strcmp(jo->names[s->value].text, text))
+		if (jo->names[s->value].phase == phase && !strcmp(jo->names[s->value].text, text))
 			return s->value;
 	size_t n = operations_new(&jo->operations);
 	hash_map_add(&jo->by_name, hash, n);
 	GROW(jo->names, n, jo->name_cap);
-	jo->names[n] = (struct operation_name){xstrdup(text), value_ref(tags), rest, 0};
+	jo->names[n] = (struct operation_name){xstrdup(text), value_ref(tags), rest, phase, 0};
 	for (size_t i = 0; i < jo->event_count; i++) {
 		struct operation_event *e = &jo->events[i];
 
@@ -206,7 +210,7 @@ static uint32_t operation_of(struct loader *l, struct value *tags, bool rest)
 	_cleanup_value_ struct value *owned = tags;
 	_cleanup_free_ char *text = tags_text(tags);
 
-	return (uint32_t)operation_named(l->jo, text, tags, rest);
+	return (uint32_t)operation_named(l->jo, text, tags, rest, NULL);
 }
 
 static void join(struct tagset *set, uint32_t operation)
@@ -307,6 +311,10 @@ static int add_image(struct loader *l, size_t numtids, size_t rssmax, size_t sum
 	int r = thread_sum(l, m->metrics[rssmax], &m->metrics[sum]);
 	for (size_t i = 0; i < set->count && r == 0; i++)
 		operations_add(&l->jo->operations, set->in[i], &image);
+	const uint32_t phase = phase_operation_of(&l->phases, m->number);
+	const struct operation_image timeless = {UNKNOWN, UNKNOWN, m->executes, m->metrics};
+	if (phase && r == 0)
+		operations_add(&l->jo->operations, phase - 1, &timeless);
 	l->jo->images++;
 	return r;
 }
@@ -339,27 +347,34 @@ static bool is_in(const struct tagset *set, uint32_t operation)
 	return false;
 }
 
+static void note_root(struct loader *l, size_t operation, size_t user, size_t system)
+{
+	const struct stored_image *m = &l->images.image;
+	struct job_operations *jo = l->jo;
+
+	GROW(jo->roots, jo->root_count, jo->root_cap);
+	jo->roots[jo->root_count++] =
+		(struct operation_root){.operation = operation,
+					.number = m->number,
+					.parent = m->parent,
+					.descendants = m->descendants,
+					.name = m->exename,
+					.pid = m->pid,
+					.start = m->start,
+					.duration = m->duration,
+					.cpu_us = known_sum(m->metrics[user], m->metrics[system])};
+}
+
 /* Parents may come after their children, so all images are candidates until the end. */
 static void note_roots(struct loader *l, size_t user, size_t system)
 {
 	const struct tagset *set = &l->sets[l->last];
-	struct job_operations *jo = l->jo;
+	const uint32_t phase = phase_operation_of(&l->phases, l->images.image.number);
 
-	const struct stored_image *m = &l->images.image;
-
-	for (size_t i = 0; i < set->count; i++) {
-		GROW(jo->roots, jo->root_count, jo->root_cap);
-		jo->roots[jo->root_count++] = (struct operation_root){
-			.operation = set->in[i],
-			.number = m->number,
-			.parent = m->parent,
-			.descendants = m->descendants,
-			.name = m->exename,
-			.pid = m->pid,
-			.start = m->start,
-			.duration = m->duration,
-			.cpu_us = known_sum(m->metrics[user], m->metrics[system])};
-	}
+	for (size_t i = 0; i < set->count; i++)
+		note_root(l, set->in[i], user, system);
+	if (phase)
+		note_root(l, phase - 1, user, system);
 }
 
 static void keep_roots(struct loader *l)
@@ -370,7 +385,8 @@ static void keep_roots(struct loader *l)
 	for (size_t i = 0; i < jo->root_count; i++) {
 		struct operation_root *r = &jo->roots[i];
 
-		if (is_in(set_of_image(l, r->parent), (uint32_t)r->operation))
+		if (is_in(set_of_image(l, r->parent), (uint32_t)r->operation) ||
+		    phase_operation_of(&l->phases, r->parent) == r->operation + 1)
 			continue;
 		size_t size = 0;
 		const char *name = r->name ? image_reader_text(&l->images, r->name, &size) : NULL;
@@ -428,8 +444,9 @@ static int read_events(struct loader *l, struct store *s)
 	int r;
 
 	while ((r = stmt_step(st)) == 1) {
-		const struct tagset *set =
-			set_of_image(l, (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX));
+		const uint32_t image = (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX);
+		const uint32_t phase = phase_operation_of(&l->phases, image);
+		const struct tagset *set = set_of_image(l, image);
 		int64_t name = stmt_get_int(st, 1), v = stmt_get_int(st, 2);
 
 		if (name != last) {
@@ -439,11 +456,11 @@ static int read_events(struct loader *l, struct store *s)
 			event = (size_t)(event_of(l->jo, text ? text : "") - l->jo->events);
 			last = name;
 		}
-		for (size_t i = 0; set && i < set->count; i++) {
-			int64_t *sum = &l->jo->events[event].sums[set->in[i]];
-
-			*sum = operation_add(*sum, v);
-		}
+		int64_t *sums = l->jo->events[event].sums;
+		for (size_t i = 0; set && i < set->count; i++)
+			sums[set->in[i]] = operation_add(sums[set->in[i]], v);
+		if (phase)
+			sums[phase - 1] = operation_add(sums[phase - 1], v);
 	}
 	return r;
 }
@@ -495,7 +512,9 @@ int job_operations_load(struct job_operations *jo, struct store *s, int64_t job,
 	*jo = (struct job_operations){.job = job, .label = xstrdup(label)};
 	operations_init(&jo->operations, count + 1);
 	bool want[OPERATION_METRICS_MAX] = {false}, threads = choose_metrics(q, want);
-	int r = image_reader_open(&l.images, s, job, ids, count, want, q->roots);
+	int r = phase_operations_load(&l.phases, jo, s, q);
+	if (r >= 0)
+		r = image_reader_open(&l.images, s, job, ids, count, want, q->roots);
 	if (r < 0)
 		return r;
 	if (threads)
@@ -513,9 +532,12 @@ int job_operations_load(struct job_operations *jo, struct store *s, int64_t job,
 		r = read_events(&l, s);
 	if (r == 0 && q->roots)
 		keep_roots(&l);
-	if (r == 0)
-		operations_finish(&jo->operations);
-	return r;
+	if (r < 0)
+		return r;
+	phase_operations_add(&l.phases, jo, index_of(METRIC_NUMTIDS));
+	operations_finish(&jo->operations);
+	phase_operations_end(&l.phases, jo);
+	return 0;
 }
 
 void job_operations_merge(struct job_operations *total, const struct job_operations *from)
@@ -525,7 +547,7 @@ void job_operations_merge(struct job_operations *total, const struct job_operati
 	total->images += from->images;
 	for (size_t i = 0; i < from->operations.count; i++) {
 		const struct operation_name *name = &from->names[i];
-		size_t to = operation_named(total, name->text, name->tags, name->rest);
+		size_t to = operation_named(total, name->text, name->tags, name->rest, name->phase);
 
 		total->names[to].jobs++;
 		operation_merge(&total->operations.v[to], &from->operations.v[i],

@@ -109,6 +109,7 @@ static void json_row(struct json_writer *j, const struct operation_row *r,
 	}
 	json_str(j, "operation", name->text);
 	value_to_json(name->tags, j, "tags");
+	json_str(j, "origin", name->phase ? name->phase : "tags");
 	json_u64(j, "processes", o->processes);
 	json_u64(j, "images", o->images);
 	json_number(j, "cpu_time", operation_value(o, OPERATION_BY_CPU, out->how));

@@ -39,10 +39,20 @@ static void by_name_rank_and_thread(void **state)
 	assert_int_equal(s[1].min_ns, 10);
 	assert_int_equal(s[1].max_ns, 40);
 	assert_float_equal(s[1].median_ns, 25, 1e-9);
-	assert_int_equal(s[1].ranks, 2);
+	assert_int_equal(s[1].ranks.count, 2);
 	/* totals 60 and 40: mean 50 */
-	assert_float_equal(s[1].imbalance, 0.2, 1e-9);
-	assert_true(isnan(s[0].imbalance));
+	assert_float_equal(s[1].ranks.imbalance, 0.2, 1e-9);
+	assert_true(isnan(s[0].ranks.imbalance));
+	assert_float_equal(s[1].ranks.min_ns, 40, 0);
+	assert_float_equal(s[1].ranks.mean_ns, 50, 0);
+	assert_float_equal(s[1].ranks.max_ns, 60, 0);
+	/* threads: 40, 20 and 40 */
+	assert_int_equal(s[1].threads.count, 3);
+	assert_float_equal(s[1].threads.min_ns, 20, 0);
+	assert_float_equal(s[1].threads.mean_ns, 100.0 / 3, 1e-9);
+	assert_float_equal(s[1].threads.max_ns, 40, 0);
+	assert_float_equal(s[1].threads.imbalance, 0.2, 1e-9);
+	assert_true(isnan(s[0].threads.imbalance));
 	assert_int_equal(s[1].first_ns, 100);
 	assert_int_equal(s[1].last_ns, 210);
 	assert_int_equal(phase_stats(v, 5, PHASE_BY_RANK, &r), 3);
@@ -105,8 +115,8 @@ static void without_ranks(void **state)
 	v[2].cpu_ns = 7;
 	assert_int_equal(phase_stats(v, 3, PHASE_BY_NAME, &s), 2);
 	assert_int_equal(s[0].cpu_ns, 7);
-	assert_int_equal(s[1].ranks, 2);
-	assert_float_equal(s[1].imbalance, 0.5, 1e-9);
+	assert_int_equal(s[1].ranks.count, 2);
+	assert_float_equal(s[1].ranks.imbalance, 0.5, 1e-9);
 	assert_int_equal(s[1].cpu_ns, -1);
 }
 
@@ -138,7 +148,8 @@ static void permutations(void **state)
 			assert_int_equal(again[i].name, first[i].name);
 			assert_int_equal(again[i].total_ns, first[i].total_ns);
 			assert_float_equal(again[i].median_ns, first[i].median_ns, 0);
-			assert_float_equal(again[i].imbalance, first[i].imbalance, 1e-12);
+			assert_float_equal(again[i].ranks.imbalance, first[i].ranks.imbalance,
+					   1e-12);
 		}
 	}
 }
