@@ -266,6 +266,26 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
 }
 
 # bats test_tags=engine
+@test "rca --op: all processes of the operation count, however many sets of tags it has" {
+  local id factor n=0
+  use_store
+  for id in 1 2 3 slow; do
+    n=$((n + 1))
+    factor=$n
+    [ "$id" != slow ] || factor=3000
+    jq -n --argjson f "$factor" '{user: "u", start: 0, end: 200, procs: [range(150) | {pid: (. + 10), ppid: 1, exename: "e\(. % 3)",
+      start: ., end: (. + 1), tags: "op:cp;instance:\(.)", usertime: (1000 + if . % 3 == 2 then $f else 0 end)}]}' | native_job "w$id" --id "$id" --spec
+    plimsoll submit -q "w$id"
+  done
+  plimsoll rca slow --ref 1,2,3 --op op:cp -f cpu_time,num_procs --json >out.json
+  equal cause "$(jq -c '.[0].causes[0] | [.feature, .value, .executables[0].name, .executables[0].value, .executables[0].reference, .executables[0].processes]' out.json)" \
+    '["cpu_time",300000,"e2",200000,50100,50]'
+  equal host "$(jq -c '.[0].causes[0].hosts[0] | [.value, .processes]' out.json)" '[300000,150]'
+  # every set of tags is an operation of its own
+  equal operations "$(plimsoll outliers --ops --json --where 'jobid ~ *' -f cpu_time | jq -c '[.compared, (.outliers | length)]')" '[600,50]'
+}
+
+# bats test_tags=engine
 @test "rca: the executable that read more, and why there is no answer" {
   use_store
   some_jobs 1 2 3
