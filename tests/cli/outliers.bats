@@ -286,6 +286,31 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
 }
 
 # bats test_tags=engine
+@test "a job with impossible numbers spoils no sum over all jobs" {
+  local id user=5 system=1
+  use_store
+  for id in 1 2 3 4 5; do
+    [ "$id" != 5 ] || user=9223372036854775807 system=9223372036854775807
+    # numbers that jq would round
+    jq -n '{user: "u", start: 0, end: 20, procs: [range(4) | {pid: (. + 10), ppid: 1, exename: "e", start: 0, end: 1, tags: "op:a",
+      usertime: "USER", systemtime: "SYSTEM", rchar: "RCHAR"}]}' |
+      sed "s/\"USER\"/$user/; s/\"SYSTEM\"/$system/; s/\"RCHAR\"/4000000000000000000/" | native_job "w$id" --id "$id" --spec
+    plimsoll submit -q "w$id"
+  done
+  equal unknown "$(ask "SELECT count(*), count(usertime), count(cpu_time) FROM processes WHERE jobid = '5'")" 4,0,0
+  equal known "$(ask "SELECT sum(cpu_time) FROM processes")" 96
+  equal job "$(plimsoll list --json | jq -c 'map([.jobid, .cpu_time])')" '[["1",24],["2",24],["3",24],["4",24],["5",0]]'
+  # sums that do not fit end at the limit
+  equal limit "$(ask "SELECT sum FROM job_sum WHERE metric = 'rchar' AND job = (SELECT min(no) FROM job)")" 9223372036854775807
+  equal usage "$(plimsoll usage --json | jq -c '.[0] | [.jobs, .cpu_time]')" '[5,96]'
+  plimsoll outliers --ops --where 'jobid ~ *' -f rchar,num_procs --json | jq -e '.compared == 5' >/dev/null
+  plimsoll rca 4 --ref 1,2,3 >/dev/null
+  run plimsoll compare --by executable -m all 4 5 -- 1 2 3
+  [ "$status" = 4 ] || fail "$status $output"
+  plimsoll query --procs 'cpu_time > 1us' --ids | wc -l | grep -qx 16
+}
+
+# bats test_tags=engine
 @test "rca: the executable that read more, and why there is no answer" {
   use_store
   some_jobs 1 2 3
