@@ -326,6 +326,9 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
   run -2 plimsoll rca x5
   [[ $output == *"give either --model or --ref"* ]] || fail "$output"
   run -2 plimsoll rca --ref 1,2,3
+  run -2 plimsoll model create $'\xff' 1 2 3
+  [[ $output == *"model create: a name is valid UTF-8 of at most 255 bytes"* ]] || fail "$output"
+  run -2 plimsoll model create "$(printf 'a%.0s' {1..256})" 1 2 3
   plimsoll model create ops --ops 1 2 3
   run -1 plimsoll rca x5 --model ops
   [[ $output == *"model 'ops' is a model of operations: use it with --op"* ]] || fail "$output"
