@@ -17,6 +17,7 @@
 
 #define PENDING_MAX 10000
 #define EVENT_MAX 32768u /* what a pipe takes in one go, with room to spare */
+#define SHORT_MAX 256u   /* of a text in an event that is too large */
 #define PAUSE_NS UINT64_C(1000000000)
 #define PAUSE_MAX_NS (600 * PAUSE_NS)
 #define DEAD_FILE "dead_letters.jsonl"
@@ -52,7 +53,13 @@ struct hook {
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* Makes the text of an event; a detail that is too large is left out. */
+/* May it stay in an event that is too large? */
+static bool is_short(const struct value *v)
+{
+	return v->kind == VALUE_INT || (v->kind == VALUE_STR && v->str.size <= SHORT_MAX);
+}
+
+/* Makes the text of an event; of one that is too large, long details are left out. */
 static void event_text(enum hook_event event, const struct value *detail, struct strbuf *out)
 {
 	for (bool whole = true;; whole = false) {
@@ -66,7 +73,7 @@ static void event_text(enum hook_event event, const struct value *detail, struct
 		for (size_t i = 0; i < value_pairs(detail); i++) {
 			const struct value *key = value_key(detail, i);
 
-			if (whole || value_at(detail, i)->kind == VALUE_INT)
+			if (whole || is_short(value_at(detail, i)))
 				value_to_json(value_at(detail, i), &j, key->str.data);
 		}
 		if (!whole)
@@ -186,6 +193,14 @@ static void remove_pending(struct hook *h, size_t i)
 	h->counts.pending = h->count;
 }
 
+/* An event that cannot be read now stays, whatever the reason; the caller has the lock. */
+static void keep_unread(struct hook *h, struct pending *p, int error)
+{
+	log_error("cannot read '%s/%s': %s; the event stays", h->path, p->name, strerror(-error));
+	p->due_ns = clock_boottime_ns() + PAUSE_MAX_NS;
+	p->tries = p->tries ? p->tries : 1; /* not a new one any more, for the end */
+}
+
 /* One try of one event; called and returns with the lock, which others take meanwhile. */
 static void try_event(struct hook *h, struct pending *p)
 {
@@ -199,12 +214,14 @@ static void try_event(struct hook *h, struct pending *p)
 	else
 		r = fs_read(h->dir, p->name, 2 * EVENT_MAX, &text);
 	pthread_mutex_unlock(&h->lock);
+	bool gone = r == -ENOENT; /* somebody removed it */
+	bool unread = r < 0 && !gone;
 	if (r == 0)
 		r = hook_target_deliver(&h->target, text.buf, &after_s, &why);
-	else
-		r = -ENOENT; /* somebody removed it */
 	pthread_mutex_lock(&h->lock);
-	if (r == -ENOENT || take_result(h, &h->queue[i], text.buf, r, after_s, why.buf))
+	if (unread)
+		keep_unread(h, &h->queue[i], r);
+	else if (gone || take_result(h, &h->queue[i], text.buf, r, after_s, why.buf))
 		remove_pending(h, i);
 }
 

@@ -25,8 +25,21 @@ void row_clear(struct row *r)
 	memset(r->present, 0, sizeof(r->present));
 }
 
+/* No counter reaches 2^62: that is 146 years of CPU time in nanoseconds, or 4 EiB. A value beyond
+ * it is damage, and would spoil every sum over jobs that it is part of. */
+static bool is_possible(enum metric_id id, uint64_t v)
+{
+	const int64_t limit = INT64_C(1) << 62;
+
+	return metric_by_id(id)->kind == KIND_LABEL || ((int64_t)v < limit && (int64_t)v > -limit);
+}
+
 void row_set(struct row *r, enum metric_id id, uint64_t v)
 {
+	if (!is_possible(id, v)) {
+		row_unset(r, id);
+		return;
+	}
 	r->v[id] = v;
 	r->present[id / 64] |= 1ull << (id % 64);
 }

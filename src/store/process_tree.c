@@ -244,6 +244,14 @@ static size_t first_child(const struct process_tree *f, const uint32_t *order, u
 	return low;
 }
 
+/* Sums of hostile values end at the limit. */
+static uint64_t sum_of_cpu(uint64_t a, uint64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow((int64_t)a, (int64_t)b, &sum) ? INT64_MAX : (uint64_t)sum;
+}
+
 /* Walks without recursion, because chains may have a million processes. While a node is open,
  * `last` is the index of its next child in the order. */
 static void number_tree(struct process_tree *f, const uint32_t *order, size_t root_at,
@@ -270,7 +278,7 @@ static void number_tree(struct process_tree *f, const uint32_t *order, size_t ro
 		n->last = *counter - 1;
 		if (n->parent == NO_NODE)
 			return;
-		f->nodes[n->parent].cpu += n->cpu;
+		f->nodes[n->parent].cpu = sum_of_cpu(f->nodes[n->parent].cpu, n->cpu);
 		at = n->parent;
 	}
 }

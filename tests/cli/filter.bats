@@ -85,6 +85,52 @@ L
 }
 
 # bats test_tags=engine
+@test "query: of two tags with the same key the last counts, as for ops" {
+  use_store
+  job twice <<'J'
+{"user": "u", "start": 0, "end": 9, "procs": [
+  {"pid": 1, "ppid": 0, "exename": "a", "start": 0, "end": 9, "tags": "op:outer;n:1;op:inner"},
+  {"pid": 2, "ppid": 1, "exename": "b", "start": 0, "end": 9, "tags": "op:outer"},
+  {"pid": 3, "ppid": 1, "exename": "c", "start": 0, "end": 9, "tags": "op:;xop:outer;n"}]}
+J
+  equal last "$(procs 'tag.op = inner')" '1 '
+  equal first "$(procs 'tag.op = outer')" '2 '
+  equal like "$(procs 'tag.op ~ in*')" '1 '
+  equal empty "$(procs "tag.op = ''")" '3 '
+  equal alone "$(procs 'tag.n = 1')" '1 3 '
+  equal within "$(jobs 'process(tag.op = inner and pid = 1)')" 'twice '
+  equal not_within "$(jobs 'process(tag.op = outer and pid = 1)')" ''
+  equal ops "$(plimsoll ops twice --by op --json | jq -c 'map([.tags.op, .images]) | sort')" '[["",1],["inner",1],["outer",1]]'
+}
+
+# bats test_tags=engine
+@test "query: patterns of annotations see the text, not how it is stored" {
+  use_store
+  one='"procs": [{"pid": 1, "ppid": 0, "exename": "a", "start": 0, "end": 9}]'
+  job quoted <<<"{\"user\": \"u\", \"start\": 0, \"end\": 9, \"annotations\": {\"note\": \"say \\\"hi\\\"\"}, $one}"
+  job lines <<<"{\"user\": \"u\", \"start\": 0, \"end\": 9, \"annotations\": {\"note\": \"a\\nb\\\\c*\"}, $one}"
+  job number <<<"{\"user\": \"u\", \"start\": 0, \"end\": 9, \"annotations\": {\"note\": 35}, $one}"
+  job plain <<<"{\"user\": \"u\", \"start\": 0, \"end\": 9, \"annotations\": {\"note\": \"überall\"}, $one}"
+  while IFS='|' read -r pattern want; do
+    equal "$pattern" "$(jobs "annotation.note ~ '$pattern'" --order jobid)" "$want"
+  done <<'T'
+*"hi"|quoted 
+"hi|quoted 
+say*|quoted 
+"*|
+*b\\c\*|lines 
+b\\c\*|
+3?|number 
+5|number 
+?berall|plain 
+über|plain 
+*|lines number plain quoted 
+T
+  equal newline "$(jobs $'annotation.note ~ \'a\nb*\'')" 'lines '
+  equal none "$(jobs "annotation.note !~ '*\"hi\"'" --order jobid)" 'lines number plain '
+}
+
+# bats test_tags=engine
 @test "query: order, limit, offset and forms" {
   three_jobs
   equal order "$(jobs '' --order -duration)" 'beta-2 alpha-1 Alpha_3 '

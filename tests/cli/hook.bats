@@ -148,6 +148,24 @@ stored() {
   equal event "$(jq -r .jobid received)" 1
 }
 
+@test "an event that is too large still names its job" {
+  python3 -c 'import json; print(json.dumps({"name": "x" * 40000, "user": "u", "start": 0, "end": 9, "procs":
+    [{"pid": 1, "ppid": 0, "exename": "a", "start": 0, "end": 9}]}))' | python3 "$PL_SOURCE/tests/fixtures/job.py" large --id large-1 --spec
+  tar czf in/large.tgz -C large .
+  once --hook 'cat >received' >/dev/null
+  equal event "$(jq -c '[.event, .jobid, .user, .processes, .truncated, has("jobname")]' received)" '["submitted","large-1","u",1,true,false]'
+}
+
+@test "an event that cannot be read stays" {
+  mkdir d.hook
+  head -c 100000 /dev/zero | tr '\0' ' ' >d.hook/00000000000000000001.json
+  job 1
+  once --hook 'cat >received' >/dev/null
+  equal delivered "$(jq -r .jobid received)" 1
+  grep -q "cannot read '.*d.hook/00000000000000000001.json': .*; the event stays" d.log || fail "$(cat d.log)"
+  equal left "$(ls d.hook)" 00000000000000000001.json
+}
+
 @test "names of anybody cannot leave the JSON, and nothing of it is executed" {
   job 1
   mv in/1.tgz "in/\$(touch pwned); '\"

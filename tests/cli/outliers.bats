@@ -266,6 +266,51 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
 }
 
 # bats test_tags=engine
+@test "rca --op: all processes of the operation count, however many sets of tags it has" {
+  local id factor n=0
+  use_store
+  for id in 1 2 3 slow; do
+    n=$((n + 1))
+    factor=$n
+    [ "$id" != slow ] || factor=3000
+    jq -n --argjson f "$factor" '{user: "u", start: 0, end: 200, procs: [range(150) | {pid: (. + 10), ppid: 1, exename: "e\(. % 3)",
+      start: ., end: (. + 1), tags: "op:cp;instance:\(.)", usertime: (1000 + if . % 3 == 2 then $f else 0 end)}]}' | native_job "w$id" --id "$id" --spec
+    plimsoll submit -q "w$id"
+  done
+  plimsoll rca slow --ref 1,2,3 --op op:cp -f cpu_time,num_procs --json >out.json
+  equal cause "$(jq -c '.[0].causes[0] | [.feature, .value, .executables[0].name, .executables[0].value, .executables[0].reference, .executables[0].processes]' out.json)" \
+    '["cpu_time",300000,"e2",200000,50100,50]'
+  equal host "$(jq -c '.[0].causes[0].hosts[0] | [.value, .processes]' out.json)" '[300000,150]'
+  # every set of tags is an operation of its own
+  equal operations "$(plimsoll outliers --ops --json --where 'jobid ~ *' -f cpu_time | jq -c '[.compared, (.outliers | length)]')" '[600,50]'
+}
+
+# bats test_tags=engine
+@test "a job with impossible numbers spoils no sum over all jobs" {
+  local id user=5 system=1
+  use_store
+  for id in 1 2 3 4 5; do
+    [ "$id" != 5 ] || user=9223372036854775807 system=9223372036854775807
+    # numbers that jq would round
+    jq -n '{user: "u", start: 0, end: 20, procs: [range(4) | {pid: (. + 10), ppid: 1, exename: "e", start: 0, end: 1, tags: "op:a",
+      usertime: "USER", systemtime: "SYSTEM", rchar: "RCHAR"}]}' |
+      sed "s/\"USER\"/$user/; s/\"SYSTEM\"/$system/; s/\"RCHAR\"/4000000000000000000/" | native_job "w$id" --id "$id" --spec
+    plimsoll submit -q "w$id"
+  done
+  equal unknown "$(ask "SELECT count(*), count(usertime), count(cpu_time) FROM processes WHERE jobid = '5'")" 4,0,0
+  equal known "$(ask "SELECT sum(cpu_time) FROM processes")" 96
+  equal job "$(plimsoll list --json | jq -c 'map([.jobid, .cpu_time])')" '[["1",24],["2",24],["3",24],["4",24],["5",0]]'
+  # sums that do not fit end at the limit
+  equal limit "$(ask "SELECT sum FROM job_sum WHERE metric = 'rchar' AND job = (SELECT min(no) FROM job)")" 9223372036854775807
+  equal usage "$(plimsoll usage --json | jq -c '.[0] | [.jobs, .cpu_time]')" '[5,96]'
+  plimsoll outliers --ops --where 'jobid ~ *' -f rchar,num_procs --json | jq -e '.compared == 5' >/dev/null
+  plimsoll rca 4 --ref 1,2,3 >/dev/null
+  run plimsoll compare --by executable -m all 4 5 -- 1 2 3
+  [ "$status" = 4 ] || fail "$status $output"
+  plimsoll query --procs 'cpu_time > 1us' --ids | wc -l | grep -qx 16
+}
+
+# bats test_tags=engine
 @test "rca: the executable that read more, and why there is no answer" {
   use_store
   some_jobs 1 2 3
@@ -281,6 +326,9 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
   run -2 plimsoll rca x5
   [[ $output == *"give either --model or --ref"* ]] || fail "$output"
   run -2 plimsoll rca --ref 1,2,3
+  run -2 plimsoll model create $'\xff' 1 2 3
+  [[ $output == *"model create: a name is valid UTF-8 of at most 255 bytes"* ]] || fail "$output"
+  run -2 plimsoll model create "$(printf 'a%.0s' {1..256})" 1 2 3
   plimsoll model create ops --ops 1 2 3
   run -1 plimsoll rca x5 --model ops
   [[ $output == *"model 'ops' is a model of operations: use it with --op"* ]] || fail "$output"

@@ -199,8 +199,9 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error("alerts", "alerts: --by and --note go with --acknowledge");
 	if (open_store(ctx, o->acknowledge ? STORE_WRITE : STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_selection_find(&js, s, argv, (size_t)argc, o->where, &why) < 0)
-		return fail_with(EXIT_FAILED, "%s", why.buf);
+	int r = job_selection_find(&js, s, argv, (size_t)argc, o->where, &why);
+	if (r < 0)
+		return fail_with(job_selection_status(r), "%s", why.buf);
 	return o->acknowledge ? acknowledge(ctx, s, &js)
 			      : list(ctx, s, argc || o->where ? &js : NULL);
 }

@@ -174,13 +174,14 @@ int do_analyze(struct context *ctx, const struct analyze_options *o, int argc, c
 
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return EXIT_FAILED;
-	if (job_selection_find(&js, s, argv, (size_t)argc, where, &why) < 0)
-		return fail_with(EXIT_FAILED, "%s", why.buf);
+	int r = job_selection_find(&js, s, argv, (size_t)argc, where, &why);
+	if (r < 0)
+		return fail_with(job_selection_status(r), "%s", why.buf);
 	size_t count = js.count;
 	_cleanup_free_ struct analysis_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	for (size_t i = 0; i < count; i++)
 		jobs[i] = (struct analysis_job){js.v[i].no, js.v[i].label};
-	int r = o->again ? 0 : drop_done(s, jobs, &count);
+	r = o->again ? 0 : drop_done(s, jobs, &count);
 	if (r < 0)
 		return report_store_error(s, r);
 	struct output out = {.o = o, .store = s, .j = JSON_WRITER_INIT};

@@ -7,6 +7,7 @@
 #include "cmd/outlier_options.h"
 #include "core/clock.h"
 #include "core/text/times.h"
+#include "core/text/text.h"
 #include "jobs/tags.h"
 #include "store/query.h"
 #include "views/listing.h"
@@ -384,6 +385,14 @@ static const struct {
 	{"retire", 0, 0, STORE_WRITE, do_retire_models},
 };
 
+#define NAME_MAX_BYTES 255
+
+/* The engines and JSON take no other texts. */
+static bool is_name(const char *name)
+{
+	return strlen(name) <= NAME_MAX_BYTES && utf8_valid(name, strlen(name));
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct model_options *o = ctx->options;
@@ -395,6 +404,11 @@ static int run(struct context *ctx, int argc, char **argv)
 			continue;
 		if (argc - 1 < actions[i].min || !*(argc > 1 ? argv[1] : "-"))
 			return usage_error("model", "model %s: name a model", argv[0]);
+		if (actions[i].run == do_create && !is_name(argv[1]))
+			return usage_error("model",
+					   "model create: a name is valid UTF-8 of at most %d "
+					   "bytes",
+					   NAME_MAX_BYTES);
 		if (argc - 1 > actions[i].max)
 			return usage_error("model", "model %s takes %s", argv[0],
 					   actions[i].max ? "one model" : "no argument");

@@ -6,9 +6,6 @@
 #include "store/ingest/ingest.h"
 #include "store/sql.h"
 
-/* A statement has at most 64 parameters. */
-#define TAG_SETS_MAX 56
-
 void carrier_list_release(struct carrier_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -42,7 +39,8 @@ bool carriers_known(const char *feature)
 	return column_of(feature) != NULL;
 }
 
-/* Adds "AND p.tags IN (...)": the sets of tags of the job that have all of these. */
+/* Adds "AND p.tags IN (...)": the sets of tags of the job that have all of these. Their numbers are
+ * part of the text, because a job can have more of them than a statement has parameters. */
 static int add_tag_sets(struct sql *q, struct store *s, int64_t job, const struct value *tags)
 {
 	_cleanup_stmt_ struct stmt *st =
@@ -50,17 +48,14 @@ static int add_tag_sets(struct sql *q, struct store *s, int64_t job, const struc
 			    "SELECT t.tags, s.bytes FROM job_proc_tag t "
 			    "JOIN string s ON s.id = $1 + t.tags WHERE t.job = $2",
 			    db_int(store_key(job, 0)), db_int(job));
-	size_t n = 0;
 	int r;
 
 	sql_add(q, " AND p.tags IN (-1");
 	while ((r = stmt_step(st)) == 1) {
 		_cleanup_value_ struct value *own = tags_parse(stmt_get_str(st, 1), NULL);
 
-		if (!tags_include(own, tags) || n++ >= TAG_SETS_MAX)
-			continue;
-		sql_add(q, ", ");
-		sql_int(q, stmt_get_int(st, 0));
+		if (tags_include(own, tags))
+			strbuf_addf(&q->text, ", %lld", (long long)stmt_get_int(st, 0));
 	}
 	sql_add(q, ")");
 	return r;
@@ -72,7 +67,7 @@ static void build(struct sql *q, enum carrier_kind kind, const char *column)
 
 	strbuf_addf(
 		&q->text,
-		"SELECT %s AS name, CAST(sum(%s) AS DOUBLE PRECISION) AS total, count(*) AS n, "
+		"SELECT %s AS name, sum(CAST(%s AS DOUBLE PRECISION)) AS total, count(*) AS n, "
 		"min(p.start) AS first, max(p.start + p.duration) AS last FROM process p WHERE ",
 		by, column);
 }

@@ -25,8 +25,6 @@ void feature_operations_release(struct feature_operations *l);
 #define _cleanup_operations_ _cleanup_(feature_operations_release)
 /* {"op": "build", "op_instance": "4"} */
 void operation_text(const struct value *tags, struct strbuf *out);
-/* The number of an operation, which is added if there is none. Takes tags. */
-size_t feature_operation_add(struct feature_operations *l, struct value *tags);
 
 /*
  * One row per job and operation: sums over the processes that have the tags. An operation is a set

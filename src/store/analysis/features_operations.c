@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "core/hash_map.h"
 #include "jobs/tags.h"
 #include "store/analysis/features_internal.h"
 #include "store/ingest/ingest.h"
@@ -31,22 +32,6 @@ void operation_text(const struct value *tags, struct strbuf *out)
 	strbuf_addch(out, '}');
 }
 
-size_t feature_operation_add(struct feature_operations *l, struct value *tags)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	value_sort(tags);
-	operation_text(tags, &text);
-	for (size_t i = 0; i < l->count; i++)
-		if (!strcmp(l->v[i].text, text.buf)) {
-			value_free(tags);
-			return i;
-		}
-	GROW(l->v, l->count, l->cap);
-	l->v[l->count] = (struct operation){tags, xstrdup(text.buf)};
-	return l->count++;
-}
-
 bool tags_include(const struct value *tags, const struct value *wanted)
 {
 	for (size_t i = 0; i < value_pairs(wanted); i++) {
@@ -63,8 +48,11 @@ struct loader {
 	struct feature_table *t;
 	struct feature_operations *ops;
 	const struct value *wanted; /* list of dicts, NULL: all */
-	size_t job;                 /* its index */
-	size_t first;               /* its first row */
+	struct hash_map by_text;    /* numbers of operations */
+	size_t *last_row;           /* of each operation */
+	size_t last_cap;
+	size_t job;   /* its index */
+	size_t first; /* its first row */
 	/* of the job: the rows of each set of tags, by the number of its string */
 	struct tag_rows {
 		int64_t string;
@@ -72,14 +60,40 @@ struct loader {
 		size_t count;
 	} * sets;
 	size_t set_count, set_cap;
+	struct hash_map by_string; /* sets */
 };
 
-static size_t row_for(struct loader *l, size_t op)
+/* The number of an operation, which is added if there is none. Takes tags. */
+static size_t operation_number(struct loader *l, struct value *tags)
 {
-	for (size_t i = l->first; i < l->t->row_count; i++)
-		if (l->t->rows[i].group == op)
-			return i;
-	return feature_table_row(l->t, (int64_t)l->job, op);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct feature_operations *ops = l->ops;
+
+	value_sort(tags);
+	operation_text(tags, &text);
+	const uint64_t hash = hash_text(text.buf);
+	for (struct hash_slot *s = hash_map_first(&l->by_text, hash); s;
+	     s = hash_map_next(&l->by_text, s))
+		if (!strcmp(ops->v[s->value].text, text.buf)) {
+			value_free(tags);
+			return s->value;
+		}
+	hash_map_add(&l->by_text, hash, ops->count);
+	GROW(ops->v, ops->count, ops->cap);
+	ops->v[ops->count] = (struct operation){tags, xstrdup(text.buf)};
+	GROW(l->last_row, ops->count, l->last_cap);
+	l->last_row[ops->count] = SIZE_MAX;
+	return ops->count++;
+}
+
+/* The row of an operation in this job. Takes tags. */
+static size_t row_for(struct loader *l, struct value *tags)
+{
+	const size_t op = operation_number(l, tags), row = l->last_row[op];
+
+	if (row != SIZE_MAX && row >= l->first)
+		return row;
+	return l->last_row[op] = feature_table_row(l->t, (int64_t)l->job, op);
 }
 
 /* The rows to which processes with these tags belong. */
@@ -90,16 +104,16 @@ static void add_set(struct loader *l, int64_t string, const char *text)
 
 	if (!l->wanted && value_pairs(tags)) {
 		set.rows = xcalloc(1, sizeof(*set.rows));
-		set.rows[set.count++] = row_for(l, feature_operation_add(l->ops, value_ref(tags)));
+		set.rows[set.count++] = row_for(l, value_ref(tags));
 	} else if (l->wanted) {
 		set.rows = xcalloc(l->wanted->list.count + 1, sizeof(*set.rows));
 		for (size_t i = 0; i < l->wanted->list.count; i++)
 			if (tags_include(tags, l->wanted->list.items[i]))
-				set.rows[set.count++] = row_for(
-					l, feature_operation_add(
-						   l->ops, value_ref(l->wanted->list.items[i])));
+				set.rows[set.count++] =
+					row_for(l, value_ref(l->wanted->list.items[i]));
 	}
 	value_free(tags);
+	hash_map_add(&l->by_string, hash_number((uint64_t)string), l->set_count);
 	GROW(l->sets, l->set_count, l->set_cap);
 	l->sets[l->set_count++] = set;
 }
@@ -109,6 +123,7 @@ static void forget_sets(struct loader *l)
 	for (size_t i = 0; i < l->set_count; i++)
 		free(l->sets[i].rows);
 	l->set_count = 0;
+	hash_map_clear(&l->by_string);
 }
 
 static int load_sets(struct loader *l, struct store *s, int64_t job)
@@ -129,8 +144,9 @@ static int load_sets(struct loader *l, struct store *s, int64_t job)
 
 static void add_to_rows(struct loader *l, int64_t string, size_t column, double v)
 {
-	for (size_t i = 0; i < l->set_count && !isnan(v); i++) {
-		const struct tag_rows *set = &l->sets[i];
+	for (struct hash_slot *s = hash_map_first(&l->by_string, hash_number((uint64_t)string));
+	     s && !isnan(v); s = hash_map_next(&l->by_string, s)) {
+		const struct tag_rows *set = &l->sets[s->value];
 
 		for (size_t k = 0; set->string == string && k < set->count; k++) {
 			double *cell = &l->t->columns[column].v[set->rows[k]];
@@ -147,8 +163,9 @@ static int add_processes(struct loader *l, struct store *s, int64_t job)
 	size_t columns[ARRAY_SIZE(own) + 64], n = 0;
 	int r;
 
-	sql_add(&q, "SELECT tags, count(*), CAST(sum(duration) AS DOUBLE PRECISION), "
-		    "CAST(sum(usertime + systemtime) AS DOUBLE PRECISION)");
+	/* sums of whole numbers may be too large for a whole number */
+	sql_add(&q, "SELECT tags, count(*), sum(CAST(duration AS DOUBLE PRECISION)), "
+		    "sum(CAST(usertime + systemtime AS DOUBLE PRECISION))");
 	for (; n < ARRAY_SIZE(own); n++)
 		columns[n] = feature_table_column(l->t, own[n]);
 	for (size_t i = 0; i < ingest_process_metric_count; i++) {
@@ -157,7 +174,7 @@ static int add_processes(struct loader *l, struct store *s, int64_t job)
 		if (!feature_is_counted(ingest_process_metrics[i]) || n >= ARRAY_SIZE(columns))
 			continue;
 		columns[n++] = feature_table_column(l->t, name);
-		strbuf_addf(&q.text, ", CAST(sum(%s) AS DOUBLE PRECISION)", name);
+		strbuf_addf(&q.text, ", sum(CAST(%s AS DOUBLE PRECISION))", name);
 	}
 	sql_add(&q, " FROM process WHERE tags IS NOT NULL AND ");
 	sql_job_range(&q, "id", job);
@@ -176,7 +193,7 @@ static int add_events(struct loader *l, struct store *s, int64_t job)
 	int r;
 
 	sql_add(&q, "SELECT e.tags, s.bytes, e.total FROM (SELECT p.tags AS tags, v.name AS name, "
-		    "CAST(sum(v.value) AS DOUBLE PRECISION) AS total FROM event v "
+		    "sum(CAST(v.value AS DOUBLE PRECISION)) AS total FROM event v "
 		    "JOIN process p ON p.id = v.process WHERE p.tags IS NOT NULL AND v.thread = 0 "
 		    "AND ");
 	sql_job_range(&q, "v.process", job);
@@ -237,6 +254,9 @@ int features_of_operations(struct feature_table *t, struct feature_operations *o
 	}
 	forget_sets(&l);
 	free(l.sets);
+	free(l.last_row);
+	hash_map_release(&l.by_string);
+	hash_map_release(&l.by_text);
 	sort_all(t, ops);
 	return r < 0 ? r : 0;
 }

@@ -268,7 +268,7 @@ static void make_query(struct sql *q, const struct run_figures *f, const char *c
 	for (size_t i = 0; i < f->metrics->count; i++) {
 		const struct figure_metric *m = &f->metrics->v[i];
 		_cleanup_free_ char *sum =
-			xasprintf(", CAST(%s(%s) AS DOUBLE PRECISION) AS m%zu",
+			xasprintf(", %s(CAST(%s AS DOUBLE PRECISION)) AS m%zu",
 				  m->highest ? "max" : "sum", m->column ? m->column : "NULL", i);
 
 		sql_add(q, sum);

@@ -287,6 +287,43 @@ static void put_job_tags(struct filter_sql *c, const struct filter_node *t)
 	filter_put(c, ")");
 }
 
+/* Adds a text as it stands in JSON, without the quotes around it, to a pattern. */
+static void add_json_literal(struct strbuf *out, const char *text, size_t n)
+{
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
+
+	json_text(&j, NULL, text, n);
+	for (size_t i = 1; i + 1 < j.out.len; i++) {
+		if (strchr("*?\\", j.out.buf[i]))
+			strbuf_addch(out, '\\');
+		strbuf_addch(out, j.out.buf[i]);
+	}
+}
+
+/* The pattern of a text, for strings as JSON has them: with quotes, and escapes in it. */
+static const char *json_pattern(struct filter_sql *c, const char *pattern)
+{
+	_cleanup_strbuf_ struct strbuf literal = STRBUF_INIT;
+	struct strbuf out = STRBUF_INIT;
+	bool anywhere = !strpbrk(pattern, "*?\\");
+
+	strbuf_addstr(&out, anywhere ? "\"*" : "\"");
+	for (const char *p = pattern;; p++) {
+		if (*p && *p != '*' && *p != '?') {
+			p += *p == '\\' && p[1];
+			strbuf_addch(&literal, *p);
+			continue;
+		}
+		add_json_literal(&out, literal.buf, literal.len);
+		strbuf_reset(&literal);
+		if (!*p)
+			break;
+		strbuf_addch(&out, *p);
+	}
+	strbuf_addstr(&out, anywhere ? "*\"" : "\"");
+	return filter_keep(c, &out);
+}
+
 /* Values are JSON: a text matches the string, and the number or whatever else is written like it.
  */
 static void put_note(struct filter_sql *c, const struct filter_node *t)
@@ -299,10 +336,15 @@ static void put_note(struct filter_sql *c, const struct filter_node *t)
 	}
 	filter_put(c, t->op == FILTER_NOT_LIKE ? "NOT (" : "(");
 	for (size_t i = 0; like && i < t->value_count; i++) {
-		filter_put(c, i ? " OR trim(" : "trim(");
+		filter_put(c, i ? " OR " : "");
 		put_operand(c, t);
-		filter_put(c, ", '\"')");
+		filter_put_matches(c, json_pattern(c, t->values[i].text));
+		filter_put(c, " OR (substr(");
+		put_operand(c, t);
+		filter_put(c, ", 1, 1) <> '\"' AND ");
+		put_operand(c, t);
 		filter_put_matches(c, t->values[i].text);
+		filter_put(c, ")");
 	}
 	if (!like)
 		put_operand(c, t);

@@ -96,18 +96,23 @@ static struct db_value needle(struct filter_sql *c, const char *key, const char 
 	return db_str(filter_keep(c, &text));
 }
 
-/* The value of a tag; a key alone has the value 1, NULL: no such tag. */
+/* The tags with each ";key:" as one character that no text has, and what follows the last one. */
+#define MARKED "replace(g.tags, ?, %s)"
+#define LAST "substr(" MARKED ", length(rtrim(" MARKED ", replace(" MARKED ", %s, ''))) + 1)"
+
+/* The value of a tag, of several with this key the last; a key alone has the value 1, NULL: no such
+ * tag. */
 static void put_tag_value(struct filter_sql *c, const char *key)
 {
 	const char *find = c->engine->glob ? "instr" : "strpos";
+	const char *one = c->engine->glob ? "char(1)" : "chr(1)";
 	struct db_value with = needle(c, key, ":"), alone = needle(c, key, ";");
-	_cleanup_free_ char *text = xasprintf(
-		"CASE WHEN %s(g.tags, ?) > 0 THEN substr(g.tags, %s(g.tags, ?) + length(?), "
-		"%s(substr(g.tags, %s(g.tags, ?) + length(?)), ';') - 1) "
-		"WHEN %s(g.tags, ?) > 0 THEN '1' END",
-		find, find, find, find, find);
+	_cleanup_free_ char *text =
+		xasprintf("CASE WHEN %s(g.tags, ?) > 0 THEN substr(" LAST ", 1, %s(" LAST
+			  ", ';') - 1) WHEN %s(g.tags, ?) > 0 THEN '1' END",
+			  find, one, one, one, one, find, one, one, one, one, find);
 
-	filter_put(c, text, with, with, with, with, with, alone);
+	filter_put(c, text, with, with, with, with, with, with, with, alone);
 }
 
 void filter_put_process_tag(struct filter_sql *c, const struct filter_node *t)

@@ -201,6 +201,12 @@ static bool argv_is_plain(const struct row *row)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
+/* Sums of hostile values end at the limits, and do not begin again at 0. */
+static uint64_t limited(uint64_t a, uint64_t b)
+{
+	return (uint64_t)usage_sum((int64_t)a, (int64_t)b);
+}
+
 static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_sum, bool execs)
 {
 	for (size_t i = 0; i < ingest_process_metric_count; i++) {
@@ -217,9 +223,9 @@ static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_s
 			value_append(in->bad_pids, value_int((int64_t)row_get(row, METRIC_PID, 0)));
 			continue;
 		}
-		s->sum += id == METRIC_RSSMAX                  ? rssmax_sum
-			  : id == METRIC_NUMTIDS && execs && v ? v - 1
-							       : v;
+		s->sum = limited(s->sum, id == METRIC_RSSMAX                  ? rssmax_sum
+					 : id == METRIC_NUMTIDS && execs && v ? v - 1
+									      : v);
 		if (v > s->max)
 			s->max = v;
 	}
@@ -238,7 +244,7 @@ static void add_event_sum(struct ingest *in, const struct counter *c)
 		in->event_sums[in->event_count++] =
 			(struct event_sum){.name = xstrndup(c->name, c->name_size)};
 	}
-	in->event_sums[i].sum += c->value;
+	in->event_sums[i].sum = limited(in->event_sums[i].sum, c->value);
 	if (c->value > in->event_sums[i].max)
 		in->event_sums[i].max = c->value;
 }
@@ -307,7 +313,7 @@ static void add_usage(struct ingest *in, const struct row *row, bool execs,
 				  .processes = !execs,
 				  .cpu_us = user == USAGE_UNKNOWN || system == USAGE_UNKNOWN
 						    ? USAGE_UNKNOWN
-						    : user + system,
+						    : usage_sum(user, system),
 				  .duration_us = duration_of(row),
 				  .rchar = value_of(row, METRIC_RCHAR),
 				  .wchar = value_of(row, METRIC_WCHAR),
@@ -445,7 +451,7 @@ static void add_node(struct ingest *in, const struct row *row, size_t tids, bool
 	n->pid = (uint32_t)row_get(row, METRIC_PID, 0);
 	n->ppid = (uint32_t)row_get(row, METRIC_PPID, 0);
 	n->host = host_number(in, row);
-	in->cpu_us += n->cpu;
+	in->cpu_us = limited(in->cpu_us, n->cpu);
 	in->thread_count += threads - (execs && threads);
 	add_threads(in, n->pid, threads);
 	if (n->start && (!in->earliest || n->start < in->earliest)) {

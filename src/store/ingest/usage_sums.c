@@ -11,7 +11,7 @@
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static int64_t sum(int64_t a, int64_t b)
+int64_t usage_sum(int64_t a, int64_t b)
 {
 	int64_t v;
 
@@ -26,12 +26,12 @@ void usage_add(struct usage *to, const struct usage *from)
 {
 	to->images += from->images;
 	to->processes += from->processes;
-	to->cpu_us = sum(to->cpu_us, from->cpu_us);
-	to->duration_us = sum(to->duration_us, from->duration_us);
-	to->rchar = sum(to->rchar, from->rchar);
-	to->wchar = sum(to->wchar, from->wchar);
-	to->read_bytes = sum(to->read_bytes, from->read_bytes);
-	to->write_bytes = sum(to->write_bytes, from->write_bytes);
+	to->cpu_us = usage_sum(to->cpu_us, from->cpu_us);
+	to->duration_us = usage_sum(to->duration_us, from->duration_us);
+	to->rchar = usage_sum(to->rchar, from->rchar);
+	to->wchar = usage_sum(to->wchar, from->wchar);
+	to->read_bytes = usage_sum(to->read_bytes, from->read_bytes);
+	to->write_bytes = usage_sum(to->write_bytes, from->write_bytes);
 	/* unknown is the smallest number */
 	to->rssmax = from->rssmax > to->rssmax ? from->rssmax : to->rssmax;
 }
@@ -182,7 +182,7 @@ static int read_job(struct usage_sums *u, struct store *s, int64_t job)
 					  .processes = !m->executes,
 					  .cpu_us = v[0] == IMAGE_UNKNOWN || v[1] == IMAGE_UNKNOWN
 							    ? USAGE_UNKNOWN
-							    : v[0] + v[1],
+							    : usage_sum(v[0], v[1]),
 					  .duration_us = m->duration,
 					  .rchar = v[2],
 					  .wchar = v[3],

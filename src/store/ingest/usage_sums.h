@@ -21,7 +21,8 @@ struct usage {
 		.wchar = USAGE_UNKNOWN, .read_bytes = USAGE_UNKNOWN, .write_bytes = USAGE_UNKNOWN, \
 		.rssmax = USAGE_UNKNOWN                                                            \
 	}
-/* Sums stop at the limits of the type. */
+/* Sums stop at the limits of the type; what is unknown adds nothing. */
+int64_t usage_sum(int64_t a, int64_t b);
 void usage_add(struct usage *to, const struct usage *from);
 
 struct usage_group {
