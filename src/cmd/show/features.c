@@ -29,12 +29,14 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!argc && !o->where)
 		return usage_error("features",
 				   "features: name the jobs, or select them with --where");
-	if (open_store(ctx, STORE_READ, &s) < 0 ||
-	    request_jobs_find(&jobs, s, argv, argc, o->where, &q) < 0)
+	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
+	int r = request_jobs_find(&jobs, s, argv, argc, o->where, &q);
+	if (r < 0)
+		return job_selection_status(r);
 	if (!q.job_count)
 		return fail_with(EXIT_FAILED, "no job is selected");
-	int r = features_print(&q, s, o->form, stdout, &why);
+	r = features_print(&q, s, o->form, stdout, &why);
 	if (why.len)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
 	if (r == 0 && q.level == LEVEL_JOBS && q.job_count < DIST_MIN_VALUES &&
