@@ -491,7 +491,7 @@ static void threads_and_processes_vanish(void **state)
 /* More threads than a look may take: each has its turn, and the shares are right. */
 static void many_threads_take_turns(void **state)
 {
-	enum { COUNT = 1200, LOOKS = 60 };
+	enum { COUNT = 600, LOOKS = 60 };
 
 	(void)state;
 	put_process(1000, 'S', COUNT);
