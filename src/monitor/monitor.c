@@ -225,6 +225,7 @@ static struct sampler_options sampler_options(struct monitoring *m)
 		.budget = m->o->budget,
 		.only = m->o->only,
 		.only_count = m->o->only_count,
+		.skip = config_get(&m->ctx->config, SETTING_SAMPLE_SKIP),
 		.periods = m->o->periods,
 		.period_count = m->o->period_count,
 		.metrics = m->o->metrics.count ? &m->o->metrics : NULL,

@@ -419,6 +419,7 @@ static void prepare_sampling(struct running *r)
 				     .checkpoint_ns = 60000000000ull,
 				     .timeout_ns = 10000000000ull,
 				     .budget = 0.005,
+				     .skip = config_get(&r->ctx->config, SETTING_SAMPLE_SKIP),
 				     .stop = -1,
 				     .file = fd,
 				     .head = &head};

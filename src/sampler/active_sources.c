@@ -32,6 +32,21 @@ static bool names(const struct sampler_source *list, size_t count, const struct 
 	return false;
 }
 
+/* Is it one of the words? */
+static bool is_skipped(const char *words, const struct source *s)
+{
+	size_t n = strlen(s->name);
+
+	for (const char *p = words; p && *p; p += strspn(p, " \t")) {
+		size_t size = strcspn(p, " \t");
+
+		if (size == n && !memcmp(p, s->name, n))
+			return true;
+		p += size;
+	}
+	return false;
+}
+
 static bool is_wanted(const struct sampler_options *o, const struct source *s,
 		      const struct sampler_source **ret)
 {
@@ -46,7 +61,7 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 	if (names(o->also, o->also_count, s, ret))
 		return true;
 	/* sources of one job run on request only when all jobs of a node are sampled */
-	return !s->on_request && !(s->needs_job && o->jobs);
+	return !s->on_request && !is_skipped(o->skip, s) && !(s->needs_job && o->jobs);
 }
 
 static void set_period(struct active_source *s, const struct sampler_options *o,

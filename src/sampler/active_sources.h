@@ -69,7 +69,8 @@ struct active_source *active_sources_stretched(struct active_sources *s);
 bool active_sources_want_look(const struct active_sources *s);
 void active_sources_look(struct active_sources *s);
 /* Plans when sources next glance at the job; list->glance_ns is 0 if none wants to. */
-void active_sources_plan_glance(struct active_sources *s, uint64_t now);
+void active_sources_plan_glance(struct active_sources *s, const struct sampler_options *o,
+				uint64_t now);
 /* Lets them if it is time, and plans the next one. */
 void active_sources_glance(struct active_sources *s, const struct sampler_options *o, uint64_t now);
 /* Asks slow sources for last samples; active_sources_wait() waits for them, and

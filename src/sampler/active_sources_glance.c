@@ -11,11 +11,14 @@ static bool wants_glance(const struct active_source *s)
 
 /* The next glance is at a random time within the next interval: at regular times a program with the
  * same rhythm would always be seen in the same state. */
-void active_sources_plan_glance(struct active_sources *list, uint64_t now)
+void active_sources_plan_glance(struct active_sources *list, const struct sampler_options *o,
+				uint64_t now)
 {
 	uint64_t every = 0;
 
 	list->glance_ns = 0;
+	if (!o->watch || o->jobs) /* the owner keeps the list of a node's jobs */
+		return;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct active_source *s = list->list[i];
 		uint64_t ns = wants_glance(s) ? s->source->glance_ns * s->stretch : 0;
@@ -46,5 +49,5 @@ void active_sources_glance(struct active_sources *list, const struct sampler_opt
 		s->source->glance(s->state);
 		__atomic_fetch_add(&s->cpu_ns, clock_thread_cpu_ns() - before, __ATOMIC_RELAXED);
 	}
-	active_sources_plan_glance(list, now);
+	active_sources_plan_glance(list, o, now);
 }

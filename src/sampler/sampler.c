@@ -507,8 +507,7 @@ static void loop(struct sampler *s)
 	s->r->begin_ns = s->budget_since_ns = now;
 	s->next_sync_ns = now + s->o->checkpoint_ns;
 	take_tick(s, now, false);
-	if (has_job(s))
-		active_sources_plan_glance(&s->sources, now);
+	active_sources_plan_glance(&s->sources, s->o, now);
 	malloc_trim(0); /* reading sources for the first time needs more memory */
 	plan(s);
 	while (!s->r->end) {
@@ -517,8 +516,7 @@ static void loop(struct sampler *s)
 		s->r->end = ending(s, now);
 		if (s->r->end || holds_still(s))
 			continue;
-		if (has_job(s))
-			active_sources_glance(&s->sources, s->o, now);
+		active_sources_glance(&s->sources, s->o, now);
 		if (now < s->next_ns)
 			continue;
 		uint64_t due = s->next_ns, step = s->o->period_ns * s->stretch;

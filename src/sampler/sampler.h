@@ -73,6 +73,7 @@ struct sampler_options {
 	double budget;                     /* share of one CPU, 0.005 for half a percent; 0: none */
 	const struct sampler_source *only; /* these sources; none: all usable ones */
 	size_t only_count;
+	const char *skip; /* sources to leave out, separated by blanks; without only; NULL: none */
 	const struct sampler_source *also; /* in addition, sources on request; without only */
 	size_t also_count;
 	const struct metric_filter *metrics;  /* NULL: all */

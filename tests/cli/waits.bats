@@ -18,7 +18,7 @@ waits() {
 }
 
 @test "every kind of wait has its reason and its partner for nine tenths of the time and more" {
-  plimsoll run -q --sample 500ms -o job -- "$PROGRAMS/waiter" 4 list
+  plimsoll run -q --sample 500ms -o job -- "$PROGRAMS/waiter" 3 list
   waits job >found
   [ "$(wc -l <list)" -ge 23 ] || fail "$(cat list)"
   while read -r pid name reason partner; do
@@ -26,7 +26,7 @@ waits() {
     IFS=$'\t' read -r _ waited most share text <<<"$row"
     text=${text%%; *}
     [ "$most" = "$reason" ] || fail "$name waits for $most: $row"
-    awk -v s="$share" -v w="$waited" 'BEGIN { exit !(s >= 0.9 && w >= 2e6) }' || fail "$name: $row"
+    awk -v s="$share" -v w="$waited" 'BEGIN { exit !(s >= 0.9 && w >= 1.5e6) }' || fail "$name: $row"
     [[ $text == "$reason "*"${partner//_/ }"* ]] || fail "$name: the partner is not $partner: $row"
   done <list
 }
@@ -39,36 +39,39 @@ waits() {
     .observed == ([.storage, .network, .process, .lock, .condition, .timer, .child, .poll, .other, .running] | add)'
 }
 
-@test "100 threads that keep waking up cost less than 1 % of a core" {
-  plimsoll run -q --sample 500ms -o job -- "$PROGRAMS/waiter" 3 wakers 100
+@test "100 threads that keep waking up are all seen, at the cost of a few per cent of a core at most" {
+  plimsoll run -q --sample 500ms -o job -- "$PROGRAMS/waiter" 2 wakers 100
   plimsoll samples --json job/*/*.smp >samples.json
   jq -e -n '[inputs | select(.source == "waits" and .event == "reading") | .rows[] | select(.kind == "process") |
     .values.threads] | max == 100' samples.json
   share=$(jq -n '[inputs | select(.source == "sampler" and .event == "reading") | .rows[0].values.cpu_time] |
-    (last - .[0]) / 3e4' samples.json)
-  awk -v s="$share" 'BEGIN { exit !(s < 1.5) }' || fail "$share %"
+    (last - .[0]) / 2e4' samples.json)
+  awk -v s="$share" 'BEGIN { exit !(s < 3) }' || fail "$share %"
 }
 
-@test "without the source nobody glances" {
-  plimsoll monitor --help >help
-  plimsoll monitor -q --no-submit -i 200ms -d job --source process --duration 600ms --pid $$
+@test "a setting switches it off, and naming it on again" {
+  export PLIMSOLL_SAMPLE_SKIP='rapl waits'
+  plimsoll run -q --sample 200ms -o job -- sleep 0.5
   run -0 plimsoll samples --json job/*/*.smp
-  [[ $output != *'"waits"'* ]] || fail "$output"
+  [[ $output == *'"source":"process"'* && $output != *'"source":"waits"'* ]] || fail "$output"
+  plimsoll monitor -q --no-submit -i 200ms -d named --source waits -- sleep 0.5
+  run -0 plimsoll samples --json named/*/*.smp
+  [[ $output == *'"source":"waits"'* && $output == *'"timer"'* ]] || fail "$output"
 }
 
 # switches of the process since it began
 switches() { awk '/ctxt_switches/ { s += $2 } END { print s }' "/proc/$1/status"; }
 
 @test "a run in which nothing happens sleeps" {
-  plimsoll run -q -o job -- sleep 4 3>&- &
+  plimsoll run -q -o job -- sleep 3 3>&- &
   pid=$!
-  sleep 1.5
+  sleep 1
   before=$(switches "$pid")
-  sleep 2
+  sleep 1.5
   after=$(switches "$pid")
   wait "$pid"
   # 200 a second before it slept; events of other tests' processes wake it
-  [ $((after - before)) -le 60 ] || fail "$((after - before)) wake-ups in 2 s"
+  [ $((after - before)) -le 60 ] || fail "$((after - before)) wake-ups in 1.5 s"
 }
 
 @test "a process that begins after a quiet time is complete" {

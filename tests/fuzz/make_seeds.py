@@ -479,6 +479,24 @@ def samples():
 
 # ---- what file systems and management controllers say ----------------------------------------------
 
+def waits():
+    write("waits", "nanosleep", "230 0x0 0x0 0x7ffd8f2b2fd0 0x0 0x0 0x0 0x7ffd8f2b2fc8 0x7f2b3c8e5b07\n")
+    write("waits", "running", "running\n")
+    write("waits", "page-fault", "-1 0x7ffd8f2b2fc8 0x7f2b3c8e5b07\n")
+    write("waits", "wchan", "futex_wait_queue")
+    write("waits", "tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+          "   0: 0500000A:9C40 0100000A:1538 01 00000000:00000000 00:00000000 00000000     0        0 901 1 0\n"
+          "   1: 0100007F:9C41 0100007F:0050 01 00000000:00000000 00:00000000 00000000     0        0 902 1 0\n"
+          "   2: 0100007F:0050 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 903 1 0\n")
+    write("waits", "tcp6", "  sl  local_address\n   0: 00000000000000000000000001000000:1F90 "
+          "00000000000000000000000001000000:C350 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0\n"
+          "   1: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000100007F:9C41 01 00000000:00000000 "
+          "00:00000000 00000000     0        0 78 1 0\n")
+    write("waits", "bad-cut", "230 0x0 0x0 0x7ffd8f2b2fd0 0x0 0x0 0x0 0x7ffd8f2b2fc8")
+    write("waits", "bad-number", "0 0xfffffffffffffffffffff 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n")
+    write("waits", "bad-address", "   0: 0500:9C40 0100000A:1538 01 0:0 0:0 0 0 0 18446744073709551616 1\n")
+
+
 def fabric():
     write("fabric", "llite", "snapshot_time             1700000000.123456789 secs.nsecs\n"
           "read_bytes                12 samples [bytes] 4096 1048576 9437184\n"
@@ -769,6 +787,7 @@ if __name__ == "__main__":
     archives()
     samples()
     fabric()
+    waits()
     groups()
     node()
     perfmon()

@@ -1,8 +1,8 @@
 /*
  * Processes that wait, each for one reason: `waiter SECONDS FILE` starts them all and writes a line
  * for each into FILE: its pid, its name, the reason, and what its partner is called (@: the process
- * behind it, as pid.). `waiter SECONDS threads N` has N threads that sleep, `waiter SECONDS wakers N`
- * N threads that wake up every 50 ms.
+ * behind it, as pid.). `waiter SECONDS threads N` has N threads that sleep, `waiter SECONDS wakers
+ * N` N threads that wake up every 50 ms.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -387,11 +387,11 @@ static void *waking(void *arg)
 int main(int argc, char **argv)
 {
 	static void (*const all[])(void) = {
-		timer,	    timer_select,     timer_fd,	      child,	   pipe_read,
-		pipe_write, pipe_poll,	      unix_socket,    tcp_socket,  epoll,
-		event,	    semaphore,	      shared_semaphore, network_accept, network_receive,
-		lock,	    priority_lock,    file_lock,      record_lock, condition,
-		meeting,    signals,	      stopped,	      vforked,
+		timer,      timer_select,  timer_fd,         child,          pipe_read,
+		pipe_write, pipe_poll,     unix_socket,      tcp_socket,     epoll,
+		event,      semaphore,     shared_semaphore, network_accept, network_receive,
+		lock,       priority_lock, file_lock,        record_lock,    condition,
+		meeting,    signals,       stopped,          vforked,
 	};
 	pthread_t t;
 

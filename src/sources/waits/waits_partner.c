@@ -112,7 +112,7 @@ static enum target file_target(const struct procdir *dir, const char *path, cons
 	if (type == S_IFIFO)
 		return TARGET_FIFO;
 	if (type == S_IFCHR ||
-	    (!type && !strncmp(text, "/dev/", 5) && strncmp(text, "/dev/shm/", 9)))
+	    (!type && !strncmp(text, "/dev/", 5) && strncmp(text, "/dev/shm/", 9) != 0))
 		return TARGET_OTHER;
 	return TARGET_FILE;
 }

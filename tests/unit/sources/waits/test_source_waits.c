@@ -1,0 +1,578 @@
+/* The source `waits` on recorded trees: each way from a system call to a reason and a partner. */
+#include "source.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "sources/waits/waits.h"
+
+#define STACK "0x7ffc12345678 0x7f0012345678"
+#define NAME "40.5000"
+
+static struct job_process list[4];
+static struct job_processes watch = {.list = list};
+
+/* A process with threads 40, 41, ... in this state. */
+static void put_process(int pid, char state, int threads)
+{
+	_cleanup_free_ char *text = xasprintf(
+		"%d (prog) %c 1 40 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 5000 1000 10 0 0 0 0 0 0 0 0 0 "
+		"0 0 0 17 0 0 0 0 0 0\n",
+		pid, state, threads);
+
+	putf("proc/%d/stat", text, pid);
+	putf("proc/%d/comm", "prog\n", pid);
+	for (int i = 0; i < threads; i++)
+		putf("proc/%d/task/%d/stat", text, pid, pid + i);
+	list[watch.count++] = (struct job_process){.pid = pid, .starttime = 5000, .rank = -1};
+	R.ctx.watch = &watch;
+}
+
+static void put_call(int pid, int tid, long number, uint64_t a, uint64_t b, uint64_t c)
+{
+	_cleanup_free_ char *text =
+		xasprintf("%ld 0x%llx 0x%llx 0x%llx 0x0 0x0 0x0 " STACK "\n", number,
+			  (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
+
+	putf("proc/%d/task/%d/syscall", text, pid, tid);
+}
+
+/* Ten seconds in the state that was written. */
+static void ten_seconds(void)
+{
+	begin("waits", NULL);
+	assert_int_equal(take_later(10), 0);
+}
+
+/* All of the time has this reason, and the metadata says so. */
+static void check_wait(const char *reason, const char *text)
+{
+	_cleanup_free_ char *want = xasprintf("%s 10.0 %s", reason, text);
+	int64_t observed = raw_value(ENTITY_PROCESS, NAME, "observed");
+
+	assert_in_range(observed, 10000000, 10200000);
+	if (raw_value(ENTITY_PROCESS, NAME, reason) != observed)
+		fail_msg("not %s: %s", reason, fact_of(ENTITY_PROCESS, NAME, "waits"));
+	check_fact(ENTITY_PROCESS, NAME, "waits", want);
+	check_value(ENTITY_JOB, "job", reason, observed);
+}
+
+static int setup(void **state)
+{
+	watch.count = 0;
+	return source_setup(state);
+}
+#define with_job(f) cmocka_unit_test_setup_teardown(f, setup, source_teardown)
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void numbers_of_calls(void **state)
+{
+	static const struct {
+		long number;
+		enum wait_call kind;
+		const char *name;
+	} rows[] = {
+		{SYS_read, CALL_FD_IN, "read"},
+		{SYS_sendto, CALL_FD_OUT, "sendto"},
+		{SYS_futex, CALL_FUTEX, "futex"},
+		{SYS_clock_nanosleep, CALL_TIMER, "clock_nanosleep"},
+		{SYS_ppoll, CALL_POLL, "ppoll"},
+		{SYS_pselect6, CALL_SELECT, "pselect6"},
+		{SYS_epoll_pwait, CALL_EPOLL, "epoll_pwait"},
+		{SYS_wait4, CALL_CHILD, "wait4"},
+		{SYS_waitid, CALL_CHILD, "waitid"},
+		{SYS_flock, CALL_LOCK, "flock"},
+		{SYS_fcntl, CALL_FCNTL, "fcntl"},
+		{SYS_semtimedop, CALL_PROCESS, "semtimedop"},
+		{SYS_io_uring_enter, CALL_RING, "io_uring_enter"},
+		{SYS_restart_syscall, CALL_RESTART, "restart_syscall"},
+		{SYS_openat, CALL_PATH, "openat"},
+		{SYS_fsync, CALL_FD_OUT, "fsync"},
+		{SYS_msync, CALL_STORAGE, "msync"},
+		{SYS_getpid, CALL_NONE, NULL},
+		{-1, CALL_NONE, NULL},
+		{511, CALL_NONE, NULL},
+		{100000, CALL_NONE, NULL},
+	};
+	const char *name;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(wait_call_of(rows[i].number, &name), rows[i].kind);
+		assert_true((name != NULL) == (rows[i].name != NULL));
+		if (name)
+			assert_string_equal(name, rows[i].name);
+	}
+}
+
+static void a_timer(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_clock_nanosleep, 0, 0, 0);
+	ten_seconds();
+	check_wait("timer", "clock_nanosleep");
+	check_value(ENTITY_PROCESS, NAME, "threads", 1);
+}
+
+static void a_child(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_wait4, 0, 0, 0);
+	ten_seconds();
+	check_wait("child", "wait4");
+}
+
+static void a_file(void **state)
+{
+	(void)state;
+	put_process(40, 'D', 1);
+	put_call(40, 40, SYS_read, 3, 0, 0);
+	put_link("proc/40/fd/3", "/data/in; put\x1b.nc");
+	ten_seconds();
+	check_wait("storage", "read /data/in, put\\x1b.nc");
+}
+
+static void a_terminal(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_read, 0, 0, 0);
+	put_link("proc/40/fd/0", "/dev/pts/3");
+	ten_seconds();
+	check_wait("other", "read terminal /dev/pts/3");
+}
+
+static void the_other_end_of_a_pipe(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	put_process(44, 'R', 1);
+	put_call(40, 40, SYS_read, 0, 0, 0);
+	put_link("proc/40/fd/0", "pipe:[777]");
+	put_link("proc/44/fd/1", "pipe:[777]");
+	ten_seconds();
+	int64_t observed = raw_value(ENTITY_PROCESS, NAME, "observed");
+	check_value(ENTITY_PROCESS, NAME, "process", observed);
+	check_fact(ENTITY_PROCESS, NAME, "waits", "process 10.0 read pipe from 44.5000 (prog)");
+	/* the other one computes: one read shows it, and it has no wait */
+	check_value(ENTITY_PROCESS, "44.5000", "running", observed);
+	check_fact(ENTITY_PROCESS, "44.5000", "waits", NULL);
+	check_value(ENTITY_JOB, "job", "observed", 2 * observed);
+}
+
+static const char tcp[] =
+	"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+	"   0: 0500000A:9C40 0100000A:1538 01 00000000:00000000 00:00000000 00000000     0        0 901 1 0\n"
+	"   1: 0100007F:9C41 0100007F:0050 01 00000000:00000000 00:00000000 00000000     0        0 902 1 0\n"
+	"   2: 0100007F:0050 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 903 1 0\n"
+	"   3: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 904 1 0\n"
+	"   4: damaged\n";
+
+static void a_socket(uint64_t inode)
+{
+	_cleanup_free_ char *link = xasprintf("socket:[%llu]", (unsigned long long)inode);
+
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_recvfrom, 7, 0, 0);
+	put("proc/40/net/tcp", tcp);
+	put_link("proc/40/fd/7", link);
+}
+
+static void another_host(void **state)
+{
+	(void)state;
+	a_socket(901);
+	ten_seconds();
+	check_wait("network", "recvfrom 10.0.0.1:5432");
+}
+
+static void another_process_on_this_host(void **state)
+{
+	(void)state;
+	a_socket(902);
+	put_process(44, 'R', 1);
+	put_link("proc/44/fd/5", "socket:[903]");
+	ten_seconds();
+	check_fact(ENTITY_PROCESS, NAME, "waits",
+		   "process 10.0 recvfrom 127.0.0.1:80 from 44.5000 (prog)");
+}
+
+static void a_listening_socket(void **state)
+{
+	(void)state;
+	a_socket(904);
+	ten_seconds();
+	check_wait("network", "recvfrom new connection at 0.0.0.0:22");
+}
+
+static void a_unix_socket(void **state)
+{
+	(void)state;
+	a_socket(905);
+	put("proc/40/net/unix",
+	    "Num       RefCount Protocol Flags    Type St Inode Path\n"
+	    "0000000000000000: 00000003 00000000 00000000 0001 03 905 /run/server.sock\n");
+	ten_seconds();
+	check_wait("process", "recvfrom /run/server.sock");
+}
+
+static void an_unknown_socket(void **state)
+{
+	(void)state;
+	a_socket(999);
+	ten_seconds();
+	check_wait("other", "recvfrom kernel socket");
+}
+
+static void epoll_on_one_and_on_many(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_epoll_pwait, 5, 0, 0);
+	put("proc/40/fdinfo/5",
+	    "pos:\t0\nflags:\t02\nmnt_id:\t15\n"
+	    "tfd:        7 events:       19 data:                7  pos:0 ino:385 sdev:9\n"
+	    "tfd:        9 events:       19 data:                9  pos:0 ino:1 sdev:f\n");
+	put("proc/40/net/tcp", tcp);
+	put_link("proc/40/fd/7", "socket:[901]");
+	put_link("proc/40/fd/9", "anon_inode:[eventfd]"); /* to be woken by */
+	ten_seconds();
+	check_wait("network", "epoll_pwait 10.0.0.1:5432");
+	drop("proc/40/fd/9");
+	put_link("proc/40/fd/9", "pipe:[5]"); /* nobody else has it */
+	ten_seconds();
+	check_wait("network", "epoll_pwait 10.0.0.1:5432");
+	drop("proc/40/fd/9");
+	put_link("proc/40/fd/9", "/dev/pts/3");
+	ten_seconds();
+	check_wait("poll", "epoll_pwait 2 descriptors");
+	put("proc/40/fdinfo/5", "pos:\t0\n");
+	ten_seconds();
+	check_wait("timer", "epoll_pwait");
+}
+
+/* ---- futex ----------------------------------------------------------------------------------- */
+
+/* A futex at 0x2000 with these words of memory. */
+static void a_futex(unsigned op, uint32_t value, const uint32_t word[5])
+{
+	_cleanup_free_ char *memory = xcalloc(1, 0x2100);
+
+	memcpy(memory + 0x2000, word, 5 * sizeof(*word));
+	put_process(40, 'S', 2);
+	put_call(40, 40, SYS_clock_nanosleep, 0, 0, 0);
+	put_call(40, 41, SYS_futex, 0x2000, op, value);
+	put_bytes("proc/40/mem", memory, 0x2100);
+	ten_seconds();
+	int64_t observed = raw_value(ENTITY_PROCESS, NAME, "observed");
+	check_value(ENTITY_PROCESS, NAME, "timer", observed / 2);
+}
+
+static void check_futex(const char *reason, const char *partner)
+{
+	_cleanup_free_ char *want = xasprintf("%s 10.0 futex %s", reason, partner);
+
+	assert_contains(fact_of(ENTITY_PROCESS, NAME, "waits"), want);
+	check_value(ENTITY_PROCESS, NAME, reason, raw_value(ENTITY_PROCESS, NAME, "observed") / 2);
+}
+
+static void a_mutex_with_its_holder(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 0, 40, 1, 0});
+	check_futex("lock", "0x2000 held by 40");
+}
+
+static void a_mutex_of_nobody_is_no_mutex_with_a_holder(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 0, 4711, 1, 0});
+	check_futex("lock", "0x2000");
+	assert_null(strstr(fact_of(ENTITY_PROCESS, NAME, "waits"), "held"));
+}
+
+static void priority_inheritance_names_the_holder(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0,
+		(uint32_t[]){FUTEX_WAITERS | 40, 0, 0, 0, 0});
+	check_futex("lock", "0x2000 held by 40");
+}
+
+static void a_barrier_in_its_second_round(void **state)
+{
+	(void)state;
+	/* {round, count, shared, out}: looks like a lock that is held */
+	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 20, 0, 2, 0});
+	check_futex("condition", "0x2000");
+}
+
+static void a_condition(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, (uint32_t[]){0, 0, 40, 1, 0});
+	check_futex("condition", "0x2000");
+}
+
+static void the_end_of_a_thread(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT_BITSET, 40, (uint32_t[]){40, 0, 0, 0, 0});
+	check_futex("condition", "end of thread 40");
+}
+
+static void shared_memory(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT_BITSET, 0, (uint32_t[]){0, 0, 0, 0, 0});
+	check_futex("process", "shared memory 0x2000");
+}
+
+/* ---- rights and states ----------------------------------------------------------------------- */
+
+/* Without the call: a directory cannot be read. */
+static void hide_call(int pid, int tid, const char *wchan)
+{
+	_cleanup_free_ char *name = xasprintf("proc/%d/task/%d/syscall", pid, tid);
+
+	put_dir(name);
+	putf("proc/%d/task/%d/wchan", wchan, pid, tid);
+}
+
+static void by_the_function_of_the_kernel(void **state)
+{
+	static const struct {
+		const char *wchan, *reason, *what;
+	} rows[] = {
+		{"hrtimer_nanosleep", "timer", "sleep"},
+		{"futex_wait_queue", "condition", "futex"},
+		{"futex_wait_queue_me", "condition", "futex"},
+		{"futex_do_wait", "condition", "futex"},
+		{"do_wait", "child", "wait"},
+		{"anon_pipe_read", "process", "pipe"},
+		{"pipe_wait", "process", "pipe"},
+		{"unix_stream_read_generic", "process", "unix socket"},
+		{"folio_wait_bit_common", "storage", "page"},
+		{"rpc_wait_bit_killable", "storage", "nfs"},
+		{"do_epoll_wait", "poll", "epoll_wait"},
+		{"do_signal_stop", "other", "stopped"},
+		{"some_new_function", "other", "-"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		watch.count = 0;
+		put_process(40, 'S', 1);
+		hide_call(40, 40, rows[i].wchan);
+		ten_seconds();
+		check_wait(rows[i].reason, rows[i].what);
+		assert_contains(absence("lock"), "not permitted");
+		assert_string_equal(absence("timer"), "");
+	}
+}
+
+static void a_socket_by_the_function_alone(void **state)
+{
+	(void)state;
+	a_socket(901);
+	drop("proc/40/task/40/syscall");
+	hide_call(40, 40, "sk_wait_data");
+	ten_seconds();
+	check_wait("network", "socket");
+}
+
+static void nothing_may_be_read(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	hide_call(40, 40, "0");
+	ten_seconds();
+	assert_in_range(raw_value(ENTITY_PROCESS, NAME, "observed"), 10000000, 10200000);
+	check_value(ENTITY_PROCESS, NAME, "running", 0);
+	check_none(ENTITY_PROCESS, NAME, "other");
+	check_none(ENTITY_PROCESS, NAME, "timer");
+	check_fact(ENTITY_PROCESS, NAME, "waits", NULL);
+	assert_contains(absence("timer"), "wchan");
+	/* that it is blocked shows without any right */
+	put_process(40, 'D', 1);
+	watch.count = 1;
+	ten_seconds();
+	check_value(ENTITY_PROCESS, NAME, "storage", raw_value(ENTITY_PROCESS, NAME, "observed"));
+}
+
+static void page_faults_and_other_programs(void **state)
+{
+	(void)state;
+	put_process(40, 'D', 1);
+	put("proc/40/task/40/syscall", "-1 " STACK "\n");
+	put("proc/40/task/40/wchan", "folio_wait_bit_common");
+	ten_seconds();
+	check_wait("storage", "page");
+	/* a 32-bit program: 162 is nanosleep there, sync here */
+	put("proc/40/task/40/syscall", "162 0x0 0x0 0x0 0x0 0x0 0x0 0xffb01234 0xf7f01234\n");
+	put("proc/40/task/40/wchan", "hrtimer_nanosleep");
+	ten_seconds();
+	check_wait("timer", "sleep");
+	put("proc/40/task/40/wchan", "rwsem_down_write_slowpath");
+	put_call(40, 40, SYS_mmap, 0, 0, 0);
+	ten_seconds();
+	check_wait("lock", "mmap");
+}
+
+static void stopped(void **state)
+{
+	(void)state;
+	put_process(40, 'T', 1);
+	put_call(40, 40, SYS_clock_nanosleep, 0, 0, 0);
+	ten_seconds();
+	check_wait("other", "stopped");
+}
+
+static void damaged_lines(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"0",
+		"0 0x",
+		"0 0x1 0x2",
+		"read 0x1\n",
+		"99999999999999999999 0x1\n",
+		"0 0x3 0x0 0x0 0x0 0x0 0x0 0x7ffc12345678",
+		"0 0x3 0xfffffffffffffffffff 0x0\n",
+	};
+
+	(void)state;
+	put_process(40, 'S', 1);
+	put("proc/40/task/40/wchan", "do_wait");
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct wait_syscall call;
+
+		assert_false(wait_parse_syscall(lines[i], strlen(lines[i]), &call));
+		put("proc/40/task/40/syscall", lines[i]);
+		ten_seconds();
+		check_wait("child", "wait");
+	}
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+static void threads_and_processes_vanish(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 3);
+	for (int tid = 40; tid < 43; tid++)
+		put_call(40, tid, SYS_clock_nanosleep, 0, 0, 0);
+	put_process(50, 'S', 1);
+	put_call(50, 50, SYS_wait4, 0, 0, 0);
+	ten_seconds();
+	check_value(ENTITY_PROCESS, NAME, "threads", 3);
+	int64_t before = raw_value(ENTITY_PROCESS, "50.5000", "child");
+	drop("proc/40/task/42");
+	drop("proc/50");
+	assert_int_equal(take_later(20), 0);
+	/* still listed: what it had stays */
+	check_value(ENTITY_PROCESS, "50.5000", "child", before);
+	watch.count = 1;
+	assert_int_equal(take_later(30), 0);
+	check_value(ENTITY_PROCESS, "50.5000", "threads", 0);
+	check_fact(ENTITY_PROCESS, "50.5000", "waits", "child 10.0 wait4");
+	int64_t of_40 = raw_value(ENTITY_PROCESS, NAME, "timer");
+	assert_in_range(of_40, 70000000, 71000000); /* two threads for 30 s, one for 10 */
+	check_value(ENTITY_JOB, "job", "child", before);
+	assert_int_equal(take_later(31), 0);
+	assert_false(has_row(ENTITY_PROCESS, "50.5000"));
+	check_value(ENTITY_JOB, "job", "child", before);
+	assert_in_range(raw_value(ENTITY_JOB, "job", "timer"), 71000000, 74000000);
+}
+
+/* More threads than a look may take: each has its turn, and the shares are right. */
+static void many_threads_take_turns(void **state)
+{
+	enum { COUNT = 600, LOOKS = 60 };
+
+	(void)state;
+	put_process(1000, 'S', COUNT);
+	for (int i = 0; i < COUNT; i++)
+		put_call(1000, 1000 + i, i % 3 ? SYS_wait4 : SYS_clock_nanosleep, 0, 0, 0);
+	begin("waits", NULL);
+	for (uint64_t i = 1; i <= LOOKS; i++)
+		assert_int_equal(take_later(i), 0);
+	double observed = (double)raw_value(ENTITY_JOB, "job", "observed");
+	double all = (double)COUNT * (LOOKS + 1) * 1e6;
+	assert_true(observed < all && observed > all / 4);
+	double timer = (double)raw_value(ENTITY_JOB, "job", "timer") / observed;
+	assert_true(timer > 0.31 && timer < 0.36);
+	assert_true(raw_value(ENTITY_JOB, "job", "timer") + raw_value(ENTITY_JOB, "job", "child") ==
+		    raw_value(ENTITY_JOB, "job", "observed"));
+}
+
+/* ---- the source ------------------------------------------------------------------------------ */
+
+static void what_the_probe_says(void **state)
+{
+	(void)state;
+	put_dir("proc");
+	check_probe("waits", NULL, 0, "functions of the kernel only");
+	put("proc/self/syscall", "running\n");
+	check_probe("waits", NULL, 0, "system calls and partners");
+	put("proc/sys/kernel/yama/ptrace_scope", "2\n");
+	become_user();
+	check_probe("waits", NULL, -EACCES, "ptrace_scope is 2");
+	become_again();
+	put("proc/sys/kernel/yama/ptrace_scope", "1\n");
+	become_user();
+	check_probe("waits", NULL, 0, "only under `plimsoll run`");
+	become_again();
+}
+
+static void options_and_jobs(void **state)
+{
+	(void)state;
+	put_dir("proc");
+	R.ctx.watch = NULL;
+	assert_int_equal(start("waits", NULL), -EINVAL);
+	assert_contains(R.why.buf, "no job");
+	R.ctx.watch = &watch;
+	assert_int_equal(start("waits", "fast"), -EINVAL);
+	assert_contains(R.why.buf, "'fast'");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_of_calls),
+		with_job(a_timer),
+		with_job(a_child),
+		with_job(a_file),
+		with_job(a_terminal),
+		with_job(the_other_end_of_a_pipe),
+		with_job(another_host),
+		with_job(another_process_on_this_host),
+		with_job(a_listening_socket),
+		with_job(a_unix_socket),
+		with_job(an_unknown_socket),
+		with_job(epoll_on_one_and_on_many),
+		with_job(a_mutex_with_its_holder),
+		with_job(a_mutex_of_nobody_is_no_mutex_with_a_holder),
+		with_job(priority_inheritance_names_the_holder),
+		with_job(a_barrier_in_its_second_round),
+		with_job(a_condition),
+		with_job(the_end_of_a_thread),
+		with_job(shared_memory),
+		with_job(by_the_function_of_the_kernel),
+		with_job(a_socket_by_the_function_alone),
+		with_job(nothing_may_be_read),
+		with_job(page_faults_and_other_programs),
+		with_job(stopped),
+		with_job(damaged_lines),
+		with_job(threads_and_processes_vanish),
+		with_job(many_threads_take_turns),
+		with_job(what_the_probe_says),
+		with_job(options_and_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
