@@ -57,7 +57,7 @@ static int add_tag_sets(struct sql *q, struct store *s, int64_t job, const struc
 	while ((r = stmt_step(st)) == 1) {
 		_cleanup_value_ struct value *own = tags_parse(stmt_get_str(st, 1), NULL);
 
-		if (!tags_include(own, tags) || n++ >= TAG_SETS_MAX)
+		if (!tags_contain(own, tags) || n++ >= TAG_SETS_MAX)
 			continue;
 		sql_add(q, ", ");
 		sql_int(q, stmt_get_int(st, 0));
