@@ -69,3 +69,16 @@ struct value *tags_parse_all(const char *text, struct strbuf *why)
 		return value_ref(tags);
 	return NULL;
 }
+
+bool tags_contain(const struct value *tags, const struct value *wanted)
+{
+	for (size_t i = 0; i < value_pairs(wanted); i++) {
+		const char *have = value_get_str(tags, value_key(wanted, i)->str.data);
+		const struct value *v = value_at(wanted, i);
+
+		if (!have || (v->kind != VALUE_STR && v->kind != VALUE_NONE) ||
+		    (v->kind == VALUE_STR && strcmp(have, v->str.data) != 0))
+			return false;
+	}
+	return true;
+}

@@ -14,3 +14,5 @@ struct value *tags_parse_all(const char *text, struct strbuf *why);
 /* Turns KEY=VALUE, the form of annotations, into the tag KEY:VALUE; NULL: it has another form.
  * Freed by the caller. */
 char *tags_suggestion(const char *word);
+/* Does a dict of tags have all pairs of the other? VALUE_NONE in place of a value: any value. */
+bool tags_contain(const struct value *tags, const struct value *wanted);

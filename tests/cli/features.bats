@@ -167,6 +167,12 @@ rssmax,4,79333996,79388656,79524924,normal,"
   jobs_that_read 6:995 7:1001 8:1500 9:1002
   plimsoll model create m -m mcd -f rchar,num_procs 1 2 3 4 5 6 7
   equal flagged "$(plimsoll outliers --csv --model m 8 9 | paste -sd' ')" "jobid,outlier,mcd 8,1,1 9,0,0"
+  # jobs that are all equal: any other is infinitely far away; in a model, it is the limit
+  jobs_that_read e1:7 e2:7 e3:7 e4:7 e5:7 e6:7 e7:8
+  plimsoll model create equal -m mcd -f rchar,num_procs e1 e2 e3 e4 e5 e6
+  equal far "$(plimsoll outliers --csv --model equal e6 e7 | paste -sd' ')" "jobid,outlier,mcd e6,0,0 e7,1,1"
+  plimsoll model create with -m mcd -f rchar,num_procs e1 e2 e3 e4 e5 e6 e7
+  equal within "$(plimsoll outliers --csv --model with e6 e7 | paste -sd' ')" "jobid,outlier,mcd e6,0,0 e7,0,0"
   # the order of jobs does not matter
   plimsoll model create back -m mcd -f rchar,num_procs 7 6 5 4 3 2 1
   equal same "$(plimsoll model show --csv back)" "$(plimsoll model show --csv m)"

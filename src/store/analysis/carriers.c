@@ -54,7 +54,7 @@ static int add_tag_sets(struct sql *q, struct store *s, int64_t job, const struc
 	while ((r = stmt_step(st)) == 1) {
 		_cleanup_value_ struct value *own = tags_parse(stmt_get_str(st, 1), NULL);
 
-		if (tags_include(own, tags))
+		if (tags_contain(own, tags))
 			strbuf_addf(&q->text, ", %lld", (long long)stmt_get_int(st, 0));
 	}
 	sql_add(q, ")");

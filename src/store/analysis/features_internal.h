@@ -6,7 +6,5 @@
 
 /* Does it make sense to add up or compare this metric? Not for numbers that identify something. */
 bool feature_is_counted(enum metric_id id);
-/* Does a dict of tags have all pairs of the other? */
-bool tags_include(const struct value *tags, const struct value *wanted);
 /* NAN for NULL. */
 double stmt_get_feature(struct stmt *st, int i);

@@ -32,18 +32,6 @@ void operation_text(const struct value *tags, struct strbuf *out)
 	strbuf_addch(out, '}');
 }
 
-bool tags_include(const struct value *tags, const struct value *wanted)
-{
-	for (size_t i = 0; i < value_pairs(wanted); i++) {
-		const char *want = value_get_str(wanted, value_key(wanted, i)->str.data);
-		const char *have = value_get_str(tags, value_key(wanted, i)->str.data);
-
-		if (!want || !have || strcmp(want, have) != 0)
-			return false;
-	}
-	return true;
-}
-
 struct loader {
 	struct feature_table *t;
 	struct feature_operations *ops;
@@ -108,7 +96,7 @@ static void add_set(struct loader *l, int64_t string, const char *text)
 	} else if (l->wanted) {
 		set.rows = xcalloc(l->wanted->list.count + 1, sizeof(*set.rows));
 		for (size_t i = 0; i < l->wanted->list.count; i++)
-			if (tags_include(tags, l->wanted->list.items[i]))
+			if (tags_contain(tags, l->wanted->list.items[i]))
 				set.rows[set.count++] =
 					row_for(l, value_ref(l->wanted->list.items[i]));
 	}

@@ -117,18 +117,6 @@ struct value *operation_tags(const char *text, struct strbuf *why)
 	return NULL;
 }
 
-static bool contains(const struct value *tags, const struct value *wanted)
-{
-	for (size_t i = 0; i < value_pairs(wanted); i++) {
-		const char *has = value_get_str(tags, value_key(wanted, i)->str.data);
-		const struct value *v = value_at(wanted, i);
-
-		if (!has || (v->kind == VALUE_STR && strcmp(has, v->str.data) != 0))
-			return false;
-	}
-	return true;
-}
-
 static char *tags_text(const struct value *tags)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -239,7 +227,7 @@ static void classify(struct loader *l, struct tagset *set, struct value *tags)
 	for (size_t i = 0; i < wanted; i++) {
 		struct value *w = q->tags->list.items[i];
 
-		if (!contains(tags, w))
+		if (!tags_contain(tags, w))
 			continue;
 		matches++;
 		if (!q->by || q->rest)

@@ -79,6 +79,23 @@ static void any_bytes(void **state)
 	assert_string_equal(value_get_str(tags, "a=b"), "c,d");
 }
 
+static void sets_within_sets(void **state)
+{
+	_cleanup_value_ struct value *tags = tags_parse("op:build;n:4", NULL);
+	_cleanup_value_ struct value *one = tags_parse("n:4", NULL),
+				     *other = tags_parse("n:5", NULL);
+	_cleanup_value_ struct value *more = tags_parse("op:build;n:4;x:1", NULL);
+	_cleanup_value_ struct value *any = value_new(VALUE_DICT), *odd = value_new(VALUE_DICT);
+
+	(void)state;
+	value_set(any, "op", value_new(VALUE_NONE));
+	value_set(odd, "n", value_int(4));
+	assert_true(tags_contain(tags, tags) && tags_contain(tags, one) && tags_contain(tags, any));
+	assert_false(tags_contain(tags, other) || tags_contain(tags, more));
+	assert_false(tags_contain(one, any) || tags_contain(tags, odd));
+	assert_true(tags_contain(tags, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -88,6 +105,7 @@ int main(void)
 		cmocka_unit_test(two_colons_are_refused),
 		cmocka_unit_test(keys_must_be_there),
 		cmocka_unit_test(any_bytes),
+		cmocka_unit_test(sets_within_sets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
