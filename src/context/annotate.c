@@ -15,10 +15,26 @@
 #include "jobs/tags.h"
 #include "store/job_admin.h"
 
-/* Integers, True, False and None keep their meaning, everything else is text. */
+/* A text in quotes, a list or an object of JSON; NULL: it is not one. */
+static struct value *json_value(const char *s)
+{
+	_cleanup_free_ char *wrapped = xasprintf("[%s]", s);
+	_cleanup_value_ struct value *list = NULL;
+
+	if (!strchr("\"[{", *s) || value_from_json(wrapped, strlen(wrapped), &list, NULL) < 0 ||
+	    list->list.count != 1)
+		return NULL;
+	return value_ref(list->list.items[0]);
+}
+
+/* Integers, True, False, None and JSON keep their meaning, everything else is text. */
 static struct value *value_of(const char *s)
 {
+	struct value *json = json_value(s);
 	int64_t number;
+
+	if (json)
+		return json;
 
 	if (parse_i64(s, &number) == 0)
 		return value_int(number);
