@@ -59,6 +59,18 @@ def _model_words(model, several, pca, features):
     return ["--model", name], features
 
 
+def _of_model(methods, model):
+    """Classifiers that the model has; with those that it lacks, nothing can be compared."""
+    if model is None:
+        return methods
+    row = ReferenceModel[name_of(model)]
+    names = {n for part in (row.computed.values() if row.op_tags else [row.computed]) for n in part}
+    found = [m for m in methods if es.get_classifier_name(m) in names]
+    if not found:
+        raise RuntimeError(f"the trained model has none of the classifiers; it has {', '.join(sorted(names))}")
+    return found
+
+
 def _frame(rows, front, names):
     """A table with the counts of each row."""
     pd = _bridge.pandas()
@@ -92,6 +104,7 @@ def detect_outlier_jobs(jobs, trained_model=None, features=None, methods=None, t
     refuse_empty(jobs)
     methods, several = _methods(methods)
     model, features = _model_words(trained_model, several, pca, _features(features))
+    methods = methods if pca else _of_model(methods, trained_model)
     if _bridge.is_frame(jobs):
         return _detect_in_frame(jobs, trained_model, features, methods, thresholds, pca)
     if not model and len(jobids(jobs)) < 4:
@@ -166,6 +179,7 @@ def detect_outlier_ops(jobs, tags=None, trained_model=None, features=None, metho
     refuse_empty(jobs)
     methods, several = _methods(methods)
     model, features = _model_words(trained_model, several, pca, _features(features))
+    methods = methods if pca else _of_model(methods, trained_model)
     if not model and len(jobids(jobs)) < 4:
         raise RuntimeError("Too few jobs to do outlier detection. Need at least 4!")
     wanted = _operations_there(jobs, tags_list(tags), trained_model) if tags else []
