@@ -6,7 +6,8 @@
 #include "views/outliers/outlier_search.h"
 
 #define OUTLIER_WORDS_MAX 64
-#define METHOD_NAMES "iqr, madz, z; with a model also abod, cof, hbos, iforest, knn, ocsvm, pca"
+#define METHOD_NAMES \
+	"iqr, madz, z; with a model also abod, cof, hbos, iforest, knn, mcd, ocsvm, pca"
 
 struct outlier_words {
 	const char *word[OUTLIER_WORDS_MAX];

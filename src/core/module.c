@@ -9,6 +9,7 @@
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
+	{"distribution", "tests whether values have a normal or a uniform distribution"},
 	{"draw", "draws charts as images and reports as PDF"},
 	{"endpoint", "HTTP server for Prometheus"},
 	{"gzip", "compresses extracted files and ORC tables"},

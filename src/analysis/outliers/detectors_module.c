@@ -217,7 +217,7 @@ int detect_hbos(const double *x, size_t n, size_t d, double *scores)
 #define TREE_ROWS 256
 #define FOREST_SEED 20190614u
 
-static uint64_t next_random(uint64_t *state)
+uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
 	*state ^= *state << 25;

@@ -15,6 +15,8 @@ const struct detector_row detectors[DETECTOR_COUNT] = {
 	[DETECTOR_IFOREST] = {"iforest", "pyod.models.iforest", 4,
 			      "how few random cuts isolate it"},
 	[DETECTOR_KNN] = {"knn", "pyod.models.knn", 6, "distance to the 5th nearest neighbour"},
+	[DETECTOR_MCD] = {"mcd", "pyod.models.mcd", 6,
+			  "distance to the mean by the minimum covariance determinant"},
 	[DETECTOR_OCSVM] = {"ocsvm", "pyod.models.ocsvm", 2,
 			    "outside the boundary of a one-class support vector machine"},
 	[DETECTOR_PCA] = {"pca", "pyod.models.pca", 3, "distance to the principal components"},

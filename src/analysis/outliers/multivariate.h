@@ -16,6 +16,7 @@ enum detector {
 	DETECTOR_HBOS,
 	DETECTOR_IFOREST,
 	DETECTOR_KNN,
+	DETECTOR_MCD,
 	DETECTOR_OCSVM,
 	DETECTOR_PCA,
 	DETECTOR_COUNT
@@ -47,8 +48,9 @@ struct multivariate_functions {
 	/* All components of n rows with d features, which are standardized first. -EIO: LAPACK
 	 * failed. */
 	int (*pca)(const double *x, size_t n, size_t d, struct pca *ret);
-	/* A score for each row, rounded to four decimals; higher is more unusual. -ENODATA: too few
-	 * rows, -E2BIG: too many, -EDOM: a score is not finite. */
+	/* A score for each row, rounded to four decimals; higher is more unusual. The order of rows
+	 * does not matter. -ENODATA: too few rows, -E2BIG: too many, -EDOM: a score is not finite.
+	 */
 	int (*detect)(enum detector k, const double *x, size_t n, size_t d, double *scores);
 };
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/outliers/multivariate_internal.h"
@@ -127,13 +128,50 @@ static int detect_pca(const double *x, size_t n, size_t d, double *scores)
 	return r;
 }
 
+struct rows {
+	const double *x;
+	size_t d;
+};
+
+static int by_values(const void *a, const void *b, void *user)
+{
+	const struct rows *r = user;
+	const double *x = r->x + *(const size_t *)a * r->d, *y = r->x + *(const size_t *)b * r->d;
+
+	for (size_t c = 0; c < r->d; c++)
+		if (x[c] != y[c])
+			return x[c] < y[c] ? -1 : 1;
+	return 0;
+}
+
+/* For detectors that choose rows at random: sorts the rows, so that the same rows give the same
+ * scores in any order. */
+static int detect_sorted(int (*call)(const double *x, size_t n, size_t d, double *scores),
+			 const double *x, size_t n, size_t d, double *scores)
+{
+	_cleanup_free_ size_t *order = xcalloc(n, sizeof(*order));
+	_cleanup_free_ double *sorted = xcalloc(n * d, sizeof(*sorted));
+	_cleanup_free_ double *found = xcalloc(n, sizeof(*found));
+	struct rows rows = {x, d};
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), by_values, &rows);
+	for (size_t i = 0; i < n; i++)
+		memcpy(sorted + i * d, x + order[i] * d, d * sizeof(*x));
+	int r = call(sorted, n, d, found);
+	for (size_t i = 0; i < n && r == 0; i++)
+		scores[order[i]] = found[i];
+	return r;
+}
+
 static int detect(enum detector k, const double *x, size_t n, size_t d, double *scores)
 {
 	static int (*const by_kind[])(const double *x, size_t n, size_t d, double *scores) = {
-		[DETECTOR_ABOD] = detect_abod, [DETECTOR_COF] = detect_cof,
-		[DETECTOR_HBOS] = detect_hbos, [DETECTOR_IFOREST] = detect_iforest,
-		[DETECTOR_KNN] = detect_knn,   [DETECTOR_OCSVM] = detect_ocsvm,
-		[DETECTOR_PCA] = detect_pca,
+		[DETECTOR_ABOD] = detect_abod,   [DETECTOR_COF] = detect_cof,
+		[DETECTOR_HBOS] = detect_hbos,   [DETECTOR_IFOREST] = detect_iforest,
+		[DETECTOR_KNN] = detect_knn,     [DETECTOR_MCD] = detect_mcd,
+		[DETECTOR_OCSVM] = detect_ocsvm, [DETECTOR_PCA] = detect_pca,
 	};
 
 	if (n < detectors[k].min_rows || !d)
@@ -143,7 +181,8 @@ static int detect(enum detector k, const double *x, size_t n, size_t d, double *
 	for (size_t i = 0; i < n * d; i++)
 		if (!isfinite(x[i]))
 			return -EDOM;
-	int r = by_kind[k](x, n, d, scores);
+	bool random = k == DETECTOR_IFOREST || k == DETECTOR_MCD;
+	int r = random ? detect_sorted(by_kind[k], x, n, d, scores) : by_kind[k](x, n, d, scores);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (!isfinite(scores[i]))
 			return -EDOM;

@@ -140,10 +140,7 @@ static void number_cell(struct stream_table *g, double v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (fabs(v) < 9e15 && v == (double)(int64_t)v)
-		text_add_i64(&text, (int64_t)v);
-	else
-		text_add_real(&text, v);
+	add_plain_number(&text, v);
 	stream_table_text(g, text.buf, text.len);
 }
 

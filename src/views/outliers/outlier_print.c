@@ -34,6 +34,14 @@ void add_feature(struct strbuf *out, const char *feature, double v, bool human)
 		text_add_real(out, round4(v));
 }
 
+void add_plain_number(struct strbuf *out, double v)
+{
+	if (fabs(v) < 9e15 && v == (double)(int64_t)v)
+		text_add_i64(out, (int64_t)v);
+	else
+		text_add_real(out, v);
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* What is printed of a row in front of its counts. */

@@ -123,7 +123,7 @@ static int check_named(const struct outlier_request *q, struct outlier_result *r
 		return -ENOENT;
 	}
 	size_t row = feature_table_gap(&res->t, c);
-	if (row != FEATURE_NONE && q->level == LEVEL_JOBS)
+	if (row != FEATURE_NONE && q->level == LEVEL_JOBS && !q->gaps)
 		return strbuf_fail(why, -EDOM,
 				   "job %s has no feature '%s', which others have; leave out the "
 				   "job or the feature",
@@ -180,7 +180,7 @@ int choose_features(const struct outlier_request *q, struct outlier_result *res,
 		if (!wanted)
 			keep[i] = feature_table_known(t, i);
 		/* a process without a value is left out later; a job must not be */
-		if (keep[i] && feature_table_gap(t, i) != FEATURE_NONE && !wanted) {
+		if (keep[i] && feature_table_gap(t, i) != FEATURE_NONE && !wanted && !q->gaps) {
 			partial[i] = true;
 			keep[i] = false;
 		}

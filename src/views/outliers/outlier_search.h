@@ -21,6 +21,7 @@ struct outlier_request {
 	const char *const *features; /* NULL: the default ones of the level */
 	size_t feature_count;
 	bool all_features;
+	bool gaps;                   /* features that only some of the jobs have count, too */
 	bool methods_given;          /* rules.use is what the user asked for */
 	const struct value *op_tags; /* operations, a list of dicts; NULL: all */
 	struct outlier_rules rules;
