@@ -49,6 +49,13 @@ struct notebook_options {
 /* Becomes Jupyter; returns the exit status otherwise. */
 int do_notebook(struct context *ctx, const struct notebook_options *o);
 
+struct analyze_options {
+	const char *where;
+	bool all_new, again, json, csv;
+};
+/* The jobs that the words name, that match the filter, or else all new ones. */
+int do_analyze(struct context *ctx, const struct analyze_options *o, int argc, char **argv);
+
 int do_delete(struct context *ctx, int argc, char **argv);
 int do_retire(struct context *ctx, bool dry);
 /* Runs an action of `db`; arg may be NULL. */

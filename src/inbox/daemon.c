@@ -204,6 +204,9 @@ static void work(struct daemon *d)
 		report_state(d);
 		if (d->stop || inbox_step(&d->inbox))
 			continue;
+		/* input first */
+		if (inbox_analyse(&d->inbox))
+			continue;
 		report_state(d);
 		if (d->o->once && once_is_over(d, looks))
 			return;
@@ -271,13 +274,21 @@ static void end_hook(struct daemon *d)
 	d->hook = NULL;
 }
 
+static bool analyses(const struct daemon *d)
+{
+	const char *setting = config_get(&d->ctx->config, SETTING_ANALYSIS);
+
+	return !d->o->no_analysis && strcmp(setting, "no") != 0;
+}
+
 static int begin(struct daemon *d)
 {
 	struct inbox_options how = {.dir = d->o->dir,
 				    .keep = d->o->keep,
 				    .recursive = d->o->recursive,
 				    .strict = d->ctx->personality->strict_import,
-				    .interval_ns = d->o->interval_ns};
+				    .interval_ns = d->o->interval_ns,
+				    .analyse = analyses(d)};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	d->signals = hold_signals();

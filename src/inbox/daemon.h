@@ -9,6 +9,7 @@ struct daemon_options {
 	const char *dir; /* NULL: only keep the store within its limits */
 	const char *pidfile;
 	bool keep, recursive, once, background, status, stop;
+	bool no_analysis; /* do not compare new jobs with models */
 	uint64_t interval_ns;
 	uint64_t retire_ns; /* 0: never, DAEMON_RETIRE_AUTO: if there is a limit */
 };

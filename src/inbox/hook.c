@@ -24,7 +24,7 @@
 #define DEAD_MAX ((off_t)64 << 20)
 #define SUFFIX ".json"
 
-const char *const hook_event_names[HOOK_EVENTS_END] = {"submitted", "failed"};
+const char *const hook_event_names[HOOK_EVENTS_END] = {"submitted", "failed", "outlier"};
 
 struct pending {
 	char *name; /* of its file */
@@ -257,8 +257,8 @@ static int take_events(struct hook *h, const struct config *c, struct strbuf *wh
 		       (strncmp(hook_event_names[i], p, n) != 0 || hook_event_names[i][n]))
 			i++;
 		if (n && i == HOOK_EVENTS_END)
-			return config_bad_value(c, SETTING_HOOK_ON, "submitted, failed or both",
-						why);
+			return config_bad_value(c, SETTING_HOOK_ON,
+						"some of submitted, failed, outlier", why);
 		if (n)
 			h->wanted[i] = true;
 		p += n;

@@ -13,7 +13,7 @@
 #include "core/value.h"
 
 /* The events; HOOK_EVENTS_END is their number. hook_event_names has their words. */
-enum hook_event { HOOK_SUBMITTED, HOOK_FAILED, HOOK_EVENTS_END };
+enum hook_event { HOOK_SUBMITTED, HOOK_FAILED, HOOK_OUTLIER, HOOK_EVENTS_END };
 extern const char *const hook_event_names[HOOK_EVENTS_END];
 
 struct hook_counts {

@@ -85,6 +85,8 @@ void inbox_release(struct inbox *in)
 	free(in->queue);
 	free(in->refused);
 	free(in->suspect);
+	free(in->fresh);
+	value_free(in->noted);
 	free(in->dir);
 	store_close(in->store);
 	*in = (struct inbox){.notify = -1};
@@ -417,6 +419,8 @@ static void submit(struct inbox *in, struct claim *c)
 	} else if (there) {
 		log_warn("%s, skipped: '%s'", why.buf, original);
 	}
+	if (r == 0 || there)
+		inbox_analyse_later(in, got.job);
 	in->ingested += r == 0;
 	in->skipped += there;
 	if (r == 0 || there)

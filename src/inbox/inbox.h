@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/config.h"
+#include "core/value.h"
 #include "store/store.h"
 
 struct hook;
@@ -20,6 +21,7 @@ struct inbox_options {
 	bool keep, recursive, strict;
 	uint64_t interval_ns; /* between two scans */
 	struct hook *hook;    /* is told what happens; NULL: nobody */
+	bool analyse;         /* compare new jobs with the models */
 };
 
 struct inbox_entry {
@@ -60,6 +62,12 @@ struct inbox {
 	char *suspect;    /* the input that the store refused last */
 	unsigned strikes; /* and how often */
 
+	int64_t *fresh; /* jobs to be analysed */
+	size_t fresh_next, fresh_count, fresh_cap;
+	bool looked_back;    /* for those of an earlier daemon */
+	int64_t unlucky;     /* the job at which the store failed */
+	struct value *noted; /* what was reported of models */
+
 	uint64_t ingested, failed;
 	uint64_t skipped; /* that were in the store already */
 };
@@ -78,6 +86,8 @@ void inbox_look(struct inbox *in);
 /* Handles one input. False: nothing to do now. */
 bool inbox_step(struct inbox *in);
 size_t inbox_waiting(const struct inbox *in);
+/* Analyses one new job. False: there is none, or the store fails. */
+bool inbox_analyse(struct inbox *in);
 /* When to call again without an event: boot time, ns. A scan is due at next_look_ns. */
 uint64_t inbox_due_ns(const struct inbox *in);
 
@@ -92,7 +102,13 @@ void inbox_store_failed(struct inbox *in, const char *why);
 struct import_result;
 /* Tell the hook. source: the original path of the input; moved: where it is now, NULL: unknown. */
 void inbox_tell_submitted(struct inbox *in, const struct import_result *got, const char *source);
+/* result: of one model, see views/outliers/job_analysis.h. */
+void inbox_tell_outlier(struct inbox *in, int64_t job, const char *label,
+			const struct value *result);
 void inbox_tell_failed(struct inbox *in, const char *source, const char *reason, const char *moved);
+
+/* Remembers a job for inbox_analyse(). */
+void inbox_analyse_later(struct inbox *in, int64_t job);
 
 void inbox_push(struct inbox *in, const char *dir, const char *name, int64_t changed_ns);
 /* Stops watching a directory that is about to be claimed. */

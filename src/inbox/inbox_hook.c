@@ -66,6 +66,22 @@ void inbox_tell_submitted(struct inbox *in, const struct import_result *got, con
 	hook_post(in->o.hook, HOOK_SUBMITTED, detail);
 }
 
+void inbox_tell_outlier(struct inbox *in, int64_t job, const char *label,
+			const struct value *result)
+{
+	_cleanup_value_ struct value *detail = NULL;
+
+	if (!hook_wants(in->o.hook, HOOK_OUTLIER))
+		return;
+	detail = value_new(VALUE_DICT);
+	put_text(detail, "jobid", label);
+	put_job(detail, in->store, job);
+	for (size_t i = 0; i < value_pairs(result); i++)
+		value_set(detail, value_key(result, i)->str.data, value_ref(value_at(result, i)));
+	put_text(detail, "store", in->store->where);
+	hook_post(in->o.hook, HOOK_OUTLIER, detail);
+}
+
 void inbox_tell_failed(struct inbox *in, const char *source, const char *reason, const char *moved)
 {
 	_cleanup_value_ struct value *detail = NULL;

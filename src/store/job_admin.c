@@ -65,6 +65,12 @@ int store_load_notes(struct store *s, int64_t job, struct value **ret_tags,
 			       job, true, ret_annotations);
 }
 
+int store_load_analyses(struct store *s, int64_t job, struct value **ret)
+{
+	return load_pairs(s, "SELECT key, value FROM job_analysis WHERE job = $1 ORDER BY key", job,
+			  true, ret);
+}
+
 bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,
 		struct strbuf *text)
 {

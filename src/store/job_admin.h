@@ -16,6 +16,10 @@ int store_tag(struct store *s, int64_t job, const struct value *tags, bool repla
 int store_load_notes(struct store *s, int64_t job, struct value **ret_tags,
 		     struct value **ret_annotations);
 
+/* The analyses of a job as a dict (values of any kind), which the caller frees even after an error.
+ */
+int store_load_analyses(struct store *s, int64_t job, struct value **ret);
+
 /* Key and value of pair i of a dict as stored, the value as JSON or as plain text; false if the key
  * is not a text. */
 bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,

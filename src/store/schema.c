@@ -37,7 +37,11 @@ static const char usage_sql[] = {
 static const char phases_sql[] = {
 #include "010_phases.sql.h"
 };
+static const char alerts_sql[] = {
+#include "011_alerts.sql.h"
+};
 
+/* clang-format off */
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},
 	{2, "samples", samples_sql},
@@ -49,8 +53,10 @@ const struct migration migrations[] = {
 	{8, "identity", identity_sql},
 	{9, "usage", usage_sql},
 	{10, "phases", phases_sql},
+	{11, "alerts", alerts_sql},
 	{0, NULL, NULL},
 };
+/* clang-format on */
 
 /* Computes what the SQL of a migration does not. */
 static int fill(struct store *s, int migration)
@@ -208,6 +214,7 @@ const struct store_table store_tables[] = {
 	{"job_tag", .job = "job"},
 	{"job_annotation", .job = "job"},
 	{"job_analysis", .job = "job"},
+	{"job_alert", .job = "job"},
 	{"job_host", .job = "job"},
 	{"job_sum", .job = "job"},
 	{"job_warning", .job = "job"},
@@ -236,7 +243,7 @@ int schema_drop(struct store *s)
 		"job_sums",       "job_warnings", "job_proc_tags",   "job_profiles",
 		"processes",      "threads",      "events",          "series",
 		"samples",        "absences",     "job_analyses",    "job_executables",
-		"job_operations", "job_users",    "phases"};
+		"job_operations", "job_users",    "phases",          "alerts"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)

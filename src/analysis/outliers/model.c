@@ -218,6 +218,18 @@ bool model_has_detector(const struct value *model, enum detector k)
 	return s.found;
 }
 
+unsigned model_only_detectors(const struct value *model)
+{
+	unsigned found = 0;
+
+	for (enum outlier_method m = 0; m < METHOD_COUNT; m++)
+		if (model_has_method(model, m))
+			return 0;
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		found |= model_has_detector(model, k) ? 1u << k : 0;
+	return found;
+}
+
 bool model_detector(const struct value *computed, enum detector k, const char *features, size_t d,
 		    struct detector_model *ret)
 {

@@ -25,6 +25,8 @@ bool model_uses(const struct value *features, const char *feature);
 bool model_has_method(const struct value *model, enum outlier_method m);
 
 bool model_has_detector(const struct value *model, enum detector k);
+/* Those of a model that was made with detectors, as bits; 0: it was made with methods. */
+unsigned model_only_detectors(const struct value *model);
 
 /* What a model keeps for a detector: the rows of its jobs, d features each. */
 struct detector_model {

@@ -12,15 +12,19 @@
 #include "store/job_metadata.h"
 #include "store/query.h"
 
-/* Tags and annotations may have changed since the metadata was written. */
+/* Tags, annotations and analyses may have changed since the metadata was written. */
 static int put_notes(struct store *s, int64_t job, struct value *meta)
 {
-	_cleanup_value_ struct value *tags = NULL, *annotations = NULL;
+	_cleanup_value_ struct value *tags = NULL, *annotations = NULL, *analyses = NULL;
 	const char *where = metadata_layout(meta)->keys[KEY_TAGS][0];
 	int r = store_load_notes(s, job, &tags, &annotations);
 
+	if (r >= 0)
+		r = store_load_analyses(s, job, &analyses);
 	if (r < 0)
 		return r;
+	if (value_pairs(analyses) || value_get(meta, "analyses"))
+		value_set(meta, "analyses", value_ref(analyses));
 	if (value_pairs(tags) || value_get(meta, where))
 		value_set(meta, where, value_ref(tags));
 	if (value_pairs(annotations) || value_get(meta, "annotations"))

@@ -28,9 +28,11 @@ static const struct option_row rows[] = {
 	 "time between removals of jobs over the configured limits; default 1h",
 	 AT(struct daemon_options, retire_ns), RANGE(MS, INT64_MAX)},
 	{OPT_SETTING, 0, "hook", "COMMAND|URL",
-	 "call this for each job that was stored or failed, with JSON", .setting = SETTING_HOOK},
-	{OPT_SETTING, 0, "hook-on", "EVENTS", "call the hook for these: submitted, failed",
+	 "call this for each job that was stored, failed or is an outlier, with JSON", .setting = SETTING_HOOK},
+	{OPT_SETTING, 0, "hook-on", "EVENTS", "call the hook for these: submitted, failed, outlier",
 	 .setting = SETTING_HOOK_ON},
+	{OPT_FLAG, 0, "no-analysis", NULL, "do not compare new jobs with the models",
+	 AT(struct daemon_options, no_analysis)},
 	{OPT_FLAG, 0, "once", NULL, "end when all present jobs are stored",
 	 AT(struct daemon_options, once)},
 	{OPT_FIXED, 0, "foreground", NULL, "stay in the foreground (default)",
@@ -67,6 +69,9 @@ const struct command command_daemon = {
 		"fails or takes longer than hook_timeout is repeated with growing pauses, and after "
 		"hook_tries the event is appended to dead_letters.jsonl. Undelivered events are kept "
 		"next to the pid file and survive the daemon.\n\n"
+		"New jobs are compared with the enabled models whose tags they have, while no input waits "
+		"(--no-analysis or the setting analysis prevents it). The result is stored with the job; "
+		"`plimsoll alerts` lists the outliers, and the hook is told of them.\n\n"
 		"SIGTERM and SIGINT end the daemon after its current job; SIGHUP makes it scan the "
 		"directory and reopen its log file. --status exits with 3 if the daemon is not "
 		"running. If limits are configured (retire_age, retire_keep, retire_size), old jobs "

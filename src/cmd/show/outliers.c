@@ -36,19 +36,6 @@ static int search(struct store *s, const struct outlier_request *q, enum outlier
 	return report_store_error(s, outlier_print(q, &res, s, form, stdout));
 }
 
-/* Those of a model that was made with detectors; 0: it was made with methods. */
-static unsigned only_detectors(const struct model *m)
-{
-	unsigned found = 0;
-
-	for (enum outlier_method k = 0; k < METHOD_COUNT; k++)
-		if (model_has_method(m->json, k))
-			return 0;
-	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
-		found |= model_has_detector(m->json, k) ? 1u << k : 0;
-	return found;
-}
-
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct outliers_options *o = ctx->options;
@@ -78,7 +65,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
 	q.model = o->model ? &model : NULL;
 	if (q.model && !q.methods_given && !(q.pca > 0))
-		q.detectors = only_detectors(q.model);
+		q.detectors = model_only_detectors(q.model->json);
 	return search(s, &q, (enum outlier_form)o->form);
 }
 

@@ -96,6 +96,15 @@ static int run_notebook(struct context *ctx, const struct epmt *e)
 	return do_notebook(ctx, &o);
 }
 
+static int run_analyze(struct context *ctx, const struct epmt *e)
+{
+	struct analyze_options o = {.again = e->word_count > 0};
+
+	epmt_say_store(ctx);
+	/* an outlier is no failure of EPMT's commands */
+	return do_analyze(ctx, &o, e->word_count, e->words) == EXIT_FAILED ? EXIT_FAILED : EXIT_OK;
+}
+
 static const struct epmt_command *find_command(const char *name)
 {
 	for (const struct epmt_command *c = epmt_commands; c->name; c++)
@@ -163,6 +172,10 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 #define FILES "[DIRECTORY|ARCHIVE ...]"
 
 const struct epmt_command epmt_commands[] = {
+	{"analyze", "[JOBID ...]", "find outliers among jobs, by default among all new ones",
+	 run_analyze,
+	 "Jobs are compared with the reference models of their exp_name and exp_component, or with each "
+	 "other."},
 	{"annotate", "[DIRECTORY|ARCHIVE|JOBID] KEY=VALUE ...", "add notes to a job", run_annotate,
 	 NULL},
 	{"check", "", "try everything that is needed", epmt_check, NULL},
@@ -171,7 +184,7 @@ const struct epmt_command epmt_commands[] = {
 	 "it."},
 	{"convert", "SOURCE.tgz [DEST.tgz]", "turn CSV inside an archive into TSV", epmt_convert,
 	 "Without DEST the new archive is SOURCE-tsv.tgz; the old one stays."},
-	{"daemon", "[-s|-D|-S] [-i [DIRECTORY]] [-r] [-k] [-m] [--retire]",
+	{"daemon", "[-s|-D|-S] [-i [DIRECTORY]] [-r] [-k] [-m] [--no-analyze] [--retire]",
 	 "put jobs that arrive into the store", epmt_daemon, NULL},
 	{"dbcare", "", "look after the store: what the options name", epmt_dbcare, NULL},
 	{"dbsize", "[all|database|table|index|tablespace]", "print the size of the store",
@@ -187,10 +200,12 @@ const struct epmt_command epmt_commands[] = {
 	 "help api lists the functions of the Python modules; with names it explains these."},
 	{"integration", "", "(not here: make check)", say_instead, NULL},
 	{"list",
-	 "[jobs|procs|thread_metrics|job_proc_tags|unprocessed_jobs] [KEY=VALUE ...] [ID ...]",
+	 "[jobs|procs|thread_metrics|job_proc_tags|op_metrics|refmodels|unprocessed_jobs|unanalyzed_jobs] "
+	 "[KEY=VALUE ...] [ID ...]",
 	 "list what is in the store", epmt_list,
 	 "Keys are those of EPMT's functions: limit, offset, order, tags, exact_tag_only, hosts, when, "
-	 "before,\nafter, annotations, fmt (terse, dict, pandas) and jobs."},
+	 "before,\nafter, annotations, fmt (terse, dict, pandas) and jobs; of op_metrics tags, "
+	 "exact_tags_only, group_by_tag and\nop_duration_method."},
 	{"migrate", "[URL]",
 	 "bring the tables of the store up to date, or copy a database of EPMT into it",
 	 epmt_migrate, NULL},

@@ -74,7 +74,9 @@ static bool parse(struct context *ctx, struct daemon_options *o, bool *ret_start
 			break;
 		case 'm':          /* always so */
 		case POST_PROCESS: /* a job is processed when it is stored */
+			break;
 		case NO_ANALYZE:
+			o->no_analysis = true;
 			break;
 		default:
 			log_error("daemon: there is no option %s; `epmt help` lists them",

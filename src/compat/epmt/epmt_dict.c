@@ -282,6 +282,9 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 			      "SELECT key, value FROM job_annotation WHERE job = $1 ORDER BY key",
 			      job, all, "annotations", true);
 	if (r == 0)
+		r = add_pairs(s, "SELECT key, value FROM job_analysis WHERE job = $1 ORDER BY key",
+			      job, all, "analyses", true);
+	if (r == 0)
 		r = add_counts(s, job, sums);
 	if (r == 0)
 		r = add_proc_tags(s, job, sums);
@@ -291,7 +294,6 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 		r = add_models(s, all);
 	if (r < 0)
 		return r;
-	value_set(all, "analyses", dict_of(meta, "analyses", "analyses"));
 	value_set(all, "env_dict", dict_of(meta, "job_pl_env", "environment"));
 	value_set(all, "env_changes_dict", dict_of(meta, "job_env_changes", "environment_changes"));
 	value_set(all, "info_dict", info_dict(meta, all, zone, metric_names.buf));

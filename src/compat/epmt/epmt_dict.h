@@ -4,14 +4,18 @@
 #include "store/query.h"
 #include "views/processes/process_list.h"
 
+struct epmt_filter;
+
 /* A job, with its sums among its keys or in a separate dict. store_error() has the reason. */
 int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret);
 
 /* The reference models of the store, one dict each. */
 int epmt_models(struct store *s, struct value **ret);
+/* A list with a dict per job and operation, or with f->by_tag per operation. */
+int epmt_op_metrics(struct store *s, const struct epmt_filter *f, char *const *ids, size_t count,
+		    struct value **ret);
 
 /* The processes that a filter selects, one after the other. */
-struct epmt_filter;
 struct epmt_processes {
 	const struct epmt_filter *filter;
 	struct store *store;

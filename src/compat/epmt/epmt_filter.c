@@ -289,7 +289,25 @@ TAKE(exclude, take_list(value, &f->exclude, why))
 TAKE(annotations, take_pairs(&f->annotations, value, why))
 TAKE(analyses, take_pairs(&f->analyses, value, why))
 
+TAKE(by_tag, take_bool(value, &f->by_tag, why))
+
+static int take_duration(struct epmt_filter *f, const char *value, struct strbuf *why)
+{
+	static const char *const methods[OPERATION_DURATIONS] = {
+		[OPERATION_SUM] = "sum",
+		[OPERATION_UNION] = "sum-minus-overlap",
+		[OPERATION_SPAN] = "finish-minus-start"};
+
+	for (size_t i = 0; i < OPERATION_DURATIONS; i++)
+		if (!strcmp(methods[i], value)) {
+			f->op_duration = (enum operation_duration)i;
+			return 0;
+		}
+	return wrong(why, "sum, sum-minus-overlap or finish-minus-start", value);
+}
+
 #define JOBS EPMT_JOBS
+#define OPERATIONS EPMT_OPERATIONS
 #define PROCESSES EPMT_PROCESSES
 #define TAGS EPMT_PROC_TAGS
 #define ALL (JOBS | PROCESSES | TAGS | EPMT_THREADS | EPMT_MODELS)
@@ -304,18 +322,21 @@ static const struct keyword {
 	{"annotations", JOBS, take_annotations},
 	{"before", JOBS, take_before},
 	{"exact_tag_only", JOBS | PROCESSES, take_exact},
+	{"exact_tags_only", OPERATIONS, take_exact},
 	{"exclude", TAGS, take_exclude},
 	{"fltr", JOBS | PROCESSES, take_filter},
 	{"fmt", ALL, take_format},
 	{"fold", TAGS, take_fold},
+	{"group_by_tag", OPERATIONS, take_by_tag},
 	{"hosts", JOBS | PROCESSES, take_hosts},
 	{"limit", JOBS | PROCESSES, take_limit},
 	{"merge_proc_sums", JOBS, take_merge},
 	{"merge_threads_sums", PROCESSES, take_merge},
 	{"offset", JOBS | PROCESSES, take_offset},
+	{"op_duration_method", OPERATIONS, take_duration},
 	{"order", JOBS | PROCESSES, take_order},
 	{"tag_filter", TAGS, take_tags},
-	{"tags", JOBS | PROCESSES, take_tags},
+	{"tags", JOBS | PROCESSES | OPERATIONS, take_tags},
 	{"trigger_post_process", JOBS, take_post_process},
 	{"when", JOBS | PROCESSES, take_when},
 };
@@ -398,7 +419,7 @@ static int require_sets(struct filter *f, const struct epmt_filter *e, struct st
 {
 	int r = 0;
 
-	if (!e->tag_sets || e->scope == EPMT_PROC_TAGS)
+	if (!e->tag_sets || e->scope == EPMT_PROC_TAGS || e->scope == EPMT_OPERATIONS)
 		return 0;
 	struct filter_node *outer = filter_begin(f, FILTER_ANY_OF);
 	for (size_t i = 0; i < e->tag_sets->list.count && r == 0; i++)

@@ -1,6 +1,7 @@
 /* The keywords of EPMT's query functions (`epmt list KEY=VALUE`) as conditions of our filters. */
 #pragma once
 
+#include "analysis/operations.h"
 #include "core/value.h"
 #include "store/query.h"
 
@@ -10,8 +11,9 @@ enum epmt_format { FORMAT_DEFAULT, FORMAT_TERSE, FORMAT_DICT, FORMAT_PANDAS, FOR
 #define EPMT_JOBS 1u
 #define EPMT_PROCESSES 2u
 #define EPMT_PROC_TAGS 4u
-#define EPMT_THREADS 8u
-#define EPMT_MODELS 16u
+#define EPMT_OPERATIONS 8u
+#define EPMT_THREADS 16u
+#define EPMT_MODELS 32u
 
 struct epmt_filter {
 	unsigned scope;
@@ -21,6 +23,8 @@ struct epmt_filter {
 	uint64_t limit, offset;
 	enum epmt_format format;
 	bool fold, separate_sums, exact_tags;
+	bool by_tag;                         /* the same operation of all jobs as one */
+	enum operation_duration op_duration; /* of operations */
 	bool has_when, has_before, has_after;
 	int64_t when, when_end, before, after; /* us; when to when_end */
 	struct value *hosts;                   /* list of texts; NULL: any */

@@ -409,6 +409,18 @@ static int list_models(struct listing *l)
 	return r;
 }
 
+static int list_operations(struct listing *l)
+{
+	_cleanup_value_ struct value *operations = NULL;
+	int r = epmt_op_metrics(l->store, &l->filter, l->ids, l->id_count, &operations);
+
+	if (r == 0 && !operations->list.count) {
+		log_info("no process of these jobs has such tags");
+		return -ENOENT;
+	}
+	return r == 0 ? print_table(operations) : r;
+}
+
 /* ---- commands ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -424,6 +436,7 @@ static const struct {
 	{"unprocessed_jobs", 0, list_unprocessed},
 	{"unanalyzed_jobs", EPMT_JOBS, list_unanalysed},
 	{"refmodels", EPMT_MODELS, list_models},
+	{"op_metrics", EPMT_OPERATIONS, list_operations},
 };
 
 /* The first word selects what is listed; the default is jobs. */
@@ -455,8 +468,6 @@ int epmt_list(struct context *ctx, const struct epmt *e)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int skip, r = 0;
 
-	if (e->word_count && !strcmp(e->words[0], "op_metrics"))
-		return fail_with(EXIT_FAILED, "list op_metrics: this version has no analysis");
 	size_t row = find_row(e, &skip);
 	epmt_filter_init(&l.filter, rows[row].scope);
 	use_zone();

@@ -227,16 +227,16 @@ static const struct {
 	{"lazy_compute_process_tree", "", NULL},
 	{"max_log_statement_length", "", NULL},
 	{"orm", "sqlalchemy", "db_params: the store is our own"},
-	{"outlier_features", NULL, "nothing yet: this version has no analysis"},
-	{"outlier_features_blacklist", NULL, "nothing yet: this version has no analysis"},
-	{"outlier_thresholds", NULL, "nothing yet: this version has no analysis"},
+	{"outlier_features", NULL, "`plimsoll outliers --features`"},
+	{"outlier_features_blacklist", NULL, "`plimsoll outliers --features`"},
+	{"outlier_thresholds", NULL, "`plimsoll outliers --thresholds`"},
 	{"per_process_fields", "", NULL},
 	{"post_process_job_on_ingest", "", NULL},
 	{"profile", "False", "`perf record`"},
 	{"retire_jobs_per_delete_max", "", NULL},
 	{"retire_models_ndays", "0", "nothing yet: models are kept until `plimsoll model delete`"},
 	{"skip_for_thread_sums", "", NULL},
-	{"univariate_classifiers", NULL, "nothing yet: this version has no analysis"},
+	{"univariate_classifiers", NULL, "`plimsoll outliers --methods`"},
 };
 
 /* Is the value in the file what this version does anyway? */

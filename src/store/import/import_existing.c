@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "store/analysis/job_analyses.h"
 #include "store/import/import_internal.h"
 #include "store/ingest/ingest_write.h"
 #include "store/job_admin.h"
@@ -144,10 +145,12 @@ int import_meet(struct import *p)
 			drop_known(p);
 			return 0;
 		}
-		if (before)
+		if (before) {
 			import_keep_notes(p, before);
+			r = alerts_move(p->store, there, ingest_number(p->in));
+		}
 		part_join_free(before);
-		there = store_delete_job(p->store, there);
+		there = r < 0 ? r : store_delete_job(p->store, there);
 	}
 	if (there < 0)
 		strbuf_addstr(p->why, store_error(p->store));

@@ -1,6 +1,7 @@
 /* Finishing an import: the metadata of its part, and of all parts of the job; see job_parts.h. */
 #include <string.h>
 
+#include "store/analysis/job_analyses.h"
 #include "store/import/import_internal.h"
 #include "store/job_admin.h"
 
@@ -189,6 +190,12 @@ void import_keep_notes(struct import *p, const struct part_join *j)
 	struct value *notes = with_changes(p->meta.annotations, value_get(before, "annotations"),
 					   j->annotations, true);
 
+	/* other data may give another result: the job counts as not analysed */
+	struct value *analyses = value_copy_dict(j->analyses);
+
+	(void)value_unset(analyses, ANALYSIS_OUTLIERS);
+	value_free(p->meta.analyses);
+	p->meta.analyses = analyses;
 	value_free(p->meta.tags);
 	value_free(p->meta.annotations);
 	p->meta.tags = tags;
@@ -234,7 +241,9 @@ static int join_parts(struct import *p, const char *source)
 	p->result->parts = parts->list.count;
 	part_rows_close(j->rows);
 	j->rows = NULL;
-	r = store_delete_job(p->store, j->job);
+	r = alerts_move(p->store, j->job, ingest_number(p->in));
+	if (r == 0)
+		r = store_delete_job(p->store, j->job);
 	if (r < 0)
 		strbuf_addstr(p->why, store_error(p->store));
 	return r;

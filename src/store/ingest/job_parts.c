@@ -16,6 +16,7 @@ void part_join_free(struct part_join *j)
 	value_free(j->parts);
 	value_free(j->tags);
 	value_free(j->annotations);
+	value_free(j->analyses);
 	value_free(j->before);
 	inventory_release(&j->had);
 	inventory_release(&j->again);
@@ -450,6 +451,8 @@ int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
 	j->last_file = last_file(j->parts);
 	r = decide(j, in->store, c, proved, why);
 	int e = r < 0 ? 0 : store_load_notes(in->store, j->job, &j->tags, &j->annotations);
+	if (r >= 0 && e == 0)
+		e = store_load_analyses(in->store, j->job, &j->analyses);
 	if (r == 0 && e == 0)
 		e = take_over(j, in, c);
 	if (e < 0) {

@@ -43,6 +43,7 @@ struct part_join {
 	int64_t job;                      /* the stored job, to be replaced */
 	struct value *parts;              /* its parts, in order */
 	struct value *tags, *annotations; /* as stored */
+	struct value *analyses;           /* the same */
 	struct value *before;             /* the metadata of all parts, as stored */
 	struct inventory had;             /* files of this part that are stored */
 	struct inventory again;           /* those of them that are read again and replaced */
@@ -60,8 +61,8 @@ struct part_coming {
 
 /*
  * Prepares to ingest a part of job `there`. 0: it joins *ret, and the stored samples belong to the
- * new job. 1: remove the stored job, because the part has all of it; *ret has its tags and
- * annotations. -EEXIST: it is stored already; *proved: with all of its records. -ENOTUNIQ: it can
+ * new job. 1: remove the stored job, because the part has all of it; *ret has its tags,
+ * annotations and analyses. -EEXIST: it is stored already; *proved: with all of its records. -ENOTUNIQ: it can
  * neither join nor replace the stored job without a loss. -ESTALE: start again without staging.
  * Errors are explained in *why.
  */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "store/analysis/job_analyses.h"
 #include "store/identity.h"
 #include "store/job_admin.h"
 
@@ -138,6 +139,12 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 		 {0}},
 		{"INSERT INTO job_annotation (job, key, value) SELECT CAST($1 AS BIGINT), key, value "
 		 "FROM job_annotation WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		{"INSERT INTO job_analysis (job, key, value) SELECT CAST($1 AS BIGINT), key, value "
+		 "FROM job_analysis WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		/* more data: to be analysed again */
+		{"DELETE FROM job_analysis WHERE job IN ($1, $2) AND key = '" ANALYSIS_OUTLIERS "'",
 		 {0}},
 		/* a job from samples alone knows no processes: keeps what was streamed */
 		{"UPDATE job SET (format, source, username, cpu_us, num_procs, processes, num_threads) = "
