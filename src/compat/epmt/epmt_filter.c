@@ -310,7 +310,7 @@ static int take_duration(struct epmt_filter *f, const char *value, struct strbuf
 #define OPERATIONS EPMT_OPERATIONS
 #define PROCESSES EPMT_PROCESSES
 #define TAGS EPMT_PROC_TAGS
-#define ALL (JOBS | PROCESSES | TAGS | EPMT_THREADS | EPMT_MODELS)
+#define ALL (JOBS | PROCESSES | TAGS | EPMT_THREADS | EPMT_MODELS | EPMT_OPERATIONS)
 
 static const struct keyword {
 	const char *key;

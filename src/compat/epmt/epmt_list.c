@@ -414,11 +414,11 @@ static int list_operations(struct listing *l)
 	_cleanup_value_ struct value *operations = NULL;
 	int r = epmt_op_metrics(l->store, &l->filter, l->ids, l->id_count, &operations);
 
-	if (r == 0 && !operations->list.count) {
+	if (r == 0 && !operations->list.count && l->filter.format != FORMAT_JSON) {
 		log_info("no process of these jobs has such tags");
 		return -ENOENT;
 	}
-	return r == 0 ? print_table(operations) : r;
+	return r == 0 ? print_dicts(l, operations) : r;
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */

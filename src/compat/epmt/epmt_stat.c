@@ -9,11 +9,15 @@
  *   {"method": "components", "rows": [[1, 2], ...]}: ratios, loadings and scores
  *   {"method": "cof", "rows": [[1, 2], ...], "more": [[3, 4], ...]}
  *       every detector: scores of the rows; with "more": of each of these as one more row
+ *   {"method": "distribution", "values": [1, ...]}: {test: p value}, without those not done
+ *   {"method": "modes", "values": [1, ...]}: an array of the modes
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
+#include "analysis/distribution/distribution.h"
+#include "analysis/distribution/modes.h"
 #include "analysis/outliers/model.h"
 #include "analysis/outliers/multivariate.h"
 #include "analysis/outliers/root_cause.h"
@@ -302,6 +306,49 @@ static int add_multivariate(const struct value *request, enum detector k, struct
 	return more.x ? add_each(f, k, &m, &more, j) : add_detected(f, k, &m, j);
 }
 
+/* ---- distributions -------------------------------------------------------------------------- */
+
+static int add_tests(const double *v, size_t n, struct json_writer *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct distribution_functions *f = distributions(&why);
+	struct dist_result results[TEST_COUNT] = {0};
+	enum distribution d;
+
+	if (!f)
+		return fail_with(-ENOENT, "%s", why.buf);
+	int r = f->check(v, n, results, &d);
+	if (r < 0)
+		return say_failure(r);
+	json_begin_object(j, NULL);
+	for (size_t i = 0; i < TEST_COUNT; i++)
+		if (results[i].done)
+			json_f64(j, dist_test_names[i], results[i].p);
+	json_end_object(j);
+	return 0;
+}
+
+static int add_modes(const double *v, size_t n, struct json_writer *j)
+{
+	double modes[MODES_MAX];
+	size_t count = 0;
+	int r = modes_find(v, n, modes, &count);
+
+	if (r < 0)
+		return say_failure(r);
+	add_numbers(j, NULL, modes, count);
+	return 0;
+}
+
+static int add_of_values(const struct value *request, bool modes, struct json_writer *j)
+{
+	_cleanup_free_ double *v = NULL;
+	size_t n = 0;
+	int r = take_numbers(value_get(request, "values"), "values", &v, &n);
+
+	return r < 0 ? r : modes ? add_modes(v, n, j) : add_tests(v, n, j);
+}
+
 /* ---- requests ------------------------------------------------------------------------------- */
 
 static int answer(const struct value *request, struct json_writer *j)
@@ -316,6 +363,8 @@ static int answer(const struct value *request, struct json_writer *j)
 		return add_scores(request, method, j);
 	if (!strcmp(name, "rca"))
 		return add_causes(request, j);
+	if (!strcmp(name, "distribution") || !strcmp(name, "modes"))
+		return add_of_values(request, !strcmp(name, "modes"), j);
 	if (k != DETECTOR_COUNT || !strcmp(name, "components"))
 		return add_multivariate(request, k, j);
 	return fail_with(-EINVAL, "stat: there is no method '%s'", name);

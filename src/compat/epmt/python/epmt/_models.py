@@ -86,6 +86,9 @@ def create_refmodel(jobs, name=None, tag=None, op_tags=(), methods=(), features=
     '*': of all. methods: classifiers of epmt_stat, one feature each, or those of mvod_classifiers(). features: names of
     metrics; '*' or []: all. A model does not keep principal components: detect_outlier_jobs() computes them with pca."""
     refuse_empty(jobs)
+    from epmt import epmt_query
+    if sanity_check and not epmt_query.are_jobs_comparable(jobs):
+        _bridge.logger.warning('The jobs do not share identical tag values for "exp_name" and "exp_component"')
     name = name or _free_name()
     features = settings.outlier_features if features is None else features
     words = ["model", "create", "--json", *feature_words(features), *method_words(methods or epmt_stat.uvod_classifiers())]
@@ -129,3 +132,30 @@ def refmodel_get_metrics(model, active_only=False):
     found = {f for part in parts for features in part.values() for names in features for f in names.split(",")}
     active = (row.info_dict or {}).get("active_metrics")
     return found & set(active) if active_only and active else found
+
+
+def refmodel_set_active_metrics(ref_id, metrics):
+    """Sets the metrics of a model that are used, and returns them::Reference Models
+
+    Metrics that the model does not have are left out with a warning."""
+    name = name_of(ref_id)
+    known = refmodel_get_metrics(name)
+    unknown = [m for m in metrics if m not in known]
+    if unknown:
+        _bridge.logger.warning("the model does not have %s", ", ".join(map(str, unknown)))
+    active = sorted(set(metrics) & known)
+    if not active:
+        raise ValueError("no metric is left; a model uses at least one")
+    _bridge.run("plimsoll", "model", "features", "--features", ",".join(active), "--", name)
+    return active
+
+
+def retire_refmodels(ndays=None, dry_run=False):
+    """Removes models that were made more than ndays days ago, and returns how many::Reference Models
+
+    Nothing is removed for 0 and less."""
+    ndays = settings.retire_models_ndays if ndays is None else ndays
+    if ndays <= 0:
+        return 0
+    dry = ["--dry-run"] if dry_run else []
+    return len(_bridge.ask("model", "retire", "--json", "--older-than", f"{ndays}d", *dry))

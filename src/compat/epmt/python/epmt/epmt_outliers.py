@@ -12,7 +12,7 @@ from epmt import epmt_settings as settings
 from epmt import epmt_stat as es
 from epmt._models import feature_words, method_words, name_of
 from epmt.epmtlib import tag_text, tags_list
-from epmt.orm import Operation, ReferenceModel, jobids, refuse_empty
+from epmt.orm import ReferenceModel, jobids, refuse_empty
 
 FEATURES = settings.outlier_features
 _SHORT = {"modified_z_score": "madz", "z_score": "z"}
@@ -79,7 +79,7 @@ def _frame(rows, front, names):
 
 def _warn_incomparable(jobs):
     if not eq.are_jobs_comparable(jobs):
-        _bridge.logger.warning('WARNING: The jobs do not share identical tag values for "exp_name" and "exp_component"')
+        _bridge.logger.warning('The jobs do not share identical tag values for "exp_name" and "exp_component"')
 
 
 # ---- jobs -------------------------------------------------------------------------------------------
@@ -109,6 +109,8 @@ def detect_outlier_jobs(jobs, trained_model=None, features=None, methods=None, t
         return _detect_in_frame(jobs, trained_model, features, methods, thresholds, pca)
     if not model and len(jobids(jobs)) < 4:
         raise RuntimeError("Too few jobs to do outlier detection. Need at least 4!")
+    if sanity_check:
+        _warn_incomparable(jobs)
     words = ["outliers", "--json", *feature_words(features), *method_words(methods), *_threshold_words(thresholds)]
     found = _bridge.ask(*words, *model, *_pca_words(pca), "--", *jobids(jobs))
     if several:
@@ -182,7 +184,9 @@ def detect_outlier_ops(jobs, tags=None, trained_model=None, features=None, metho
     methods = methods if pca else _of_model(methods, trained_model)
     if not model and len(jobids(jobs)) < 4:
         raise RuntimeError("Too few jobs to do outlier detection. Need at least 4!")
-    wanted = _operations_there(jobs, tags_list(tags), trained_model) if tags else []
+    if sanity_check:
+        _warn_incomparable(jobs)
+    wanted = _operations_there(jobs, tags_list(tags)) if tags else []
     if tags and not wanted:
         return False
     words = [w for t in wanted for w in ("--op", tag_text(t))] or ["--ops"]
@@ -198,7 +202,7 @@ def detect_outlier_ops(jobs, tags=None, trained_model=None, features=None, metho
     return _ranked(table, found)
 
 
-def _operations_there(jobs, tags, model):
+def _operations_there(jobs, tags):
     there = [r["tags"] for r in eq.get_op_metrics(jobs, tags, fmt="dict")]
     return [t for t in tags if t in there]
 
@@ -330,6 +334,17 @@ def pca_feature_combine(inp_df, inp_features=None, desired=2, retain_features=Fa
     if "jobid" in inp_df.columns:
         out.insert(0, "jobid", inp_df["jobid"])
     return out, found.explained_variance_ratio_, names, pd.DataFrame(found.components_, columns=features)
+
+
+def get_feature_distributions(jobs, features=None):
+    """Returns the distribution of each feature of jobs: 'norm', 'uniform' or 'unknown'::Jobs
+
+    features: names; without any, all. A feature with one value for all jobs is 'unknown', as with EPMT."""
+    refuse_empty(jobs)
+    words = [] if not features or features == "*" else feature_words(features)
+    found = _bridge.ask("features", "--json", *words, "--", *jobids(jobs))
+    names = {"normal": "norm", "uniform": "uniform"}
+    return {f["feature"]: names.get(f["distribution"], "unknown") for f in sorted(found, key=lambda f: f["feature"])}
 
 
 def _pca_weighted_score(pca_df, pca_features, variances, index=1):

@@ -6,15 +6,15 @@ time zone of the job.
 """
 
 import ast
-import functools
 
 from epmt import _bridge, _operations
 from epmt import epmt_settings as settings
-from epmt._models import (create_refmodel, delete_refmodels, get_refmodels, refmodel_get_metrics,
-                          refmodel_is_enabled, refmodel_set_enabled)
-from epmt._notes import (annotate_job, get_job_annotations, get_job_status, remove_job_annotations, tag_job)
+from epmt._models import (create_refmodel, delete_refmodels, get_refmodels, refmodel_get_metrics, refmodel_is_enabled,
+                          refmodel_set_active_metrics, refmodel_set_enabled, retire_refmodels)
+from epmt._notes import (analyze_comparable_jobs, analyze_jobs, annotate_job, get_job_analyses, get_job_annotations,
+                         get_job_status, get_unanalyzed_jobs, remove_job_analyses, remove_job_annotations, set_job_analyses, tag_job)
 from epmt.epmtlib import fold_dicts, tag_from_string, tags_list, unique_dicts, version
-from epmt.orm import (Job, Operation, Process, Query, ReferenceModel, desc, filter_text, jobids, orm_get,
+from epmt.orm import (Column, Job, Operation, Process, Query, ReferenceModel, desc, filter_text, jobids, orm_get,
                       refuse_empty)
 
 DATA_MOVEMENT = ["op:hsmput", "op:dmget", "op:untar", "op:mv", "op:dmput", "op:hsmget", "op:rm", "op:cp"]
@@ -105,6 +105,28 @@ def get_features(jobs):
     """Returns the names of the metrics that any of the jobs has::Jobs"""
     rows = get_jobs(jobs, fmt="dict")
     return sorted({k for r in rows for k in r} - set(settings.outlier_features_blacklist))
+
+
+def comparable_job_partitions(jobs, matching_keys=("exp_name", "exp_component")):
+    """Divides jobs into sets that have the same values of tags, the longest total duration first::Jobs
+
+    Returns [((value of each key, ...), [job ids]), ...]; a job without a tag has the value ''."""
+    keys = list(matching_keys)
+    if _is_nothing(jobs):
+        return []
+    _check_jobs(jobs)
+    found = {}
+    for where in _job_filters(jobs) or [""]:
+        for group in _bridge.ask("list", "--json", "--by", ",".join(keys), *(["--where", where] if where else [])):
+            row = found.setdefault(tuple(group["tags"].get(k) or "" for k in keys), [0, []])
+            row[0] += group["duration"] or 0
+            row[1] += group["jobs"]
+    return [(values, ids) for values, (_, ids) in sorted(found.items(), key=lambda item: -item[1][0])]
+
+
+def are_jobs_comparable(jobs, matching_keys=("exp_name", "exp_component")):
+    """Returns True if all jobs have the same values of these tags::Jobs"""
+    return len(comparable_job_partitions(jobs, matching_keys)) == 1
 
 
 def get_unprocessed_jobs():
@@ -307,6 +329,39 @@ def rank_proc_tags_keys(jobs, order="cardinality", exclude=()):
     if order.lower() == "cardinality":
         return sorted(values.items(), key=lambda item: len(item[1]))
     return sorted(values.items(), key=lambda item: -sum(item[0] in t for t in tags))
+
+
+def _job_filters(jobs):
+    """Conditions that select jobs, a limited number each."""
+    ids = jobids(jobs)
+    return [filter_text(Job.jobid.in_(ids[i:i + 500])) for i in range(0, len(ids), 500)]
+
+
+def procs_histogram(jobs, attr="exename", metric=""):
+    """Returns how many processes have each value of an attribute, or the sum of a metric over them::Processes
+
+    attr: such as exename, path, host or exitcode. Without jobs, of all jobs.
+
+    >>> procs_histogram('685000', metric='cpu_time')
+    """
+    _check_jobs(jobs)
+    words = ["query", "--procs", "--json", "--count-by", Column("processes", attr).key, *(["--sum", metric] if metric else [])]
+    found = {}
+    for where in _job_filters(jobs) or [""]:
+        for r in _bridge.ask(*words, "--", *([where] if where else [])):
+            found[r["value"]] = found.get(r["value"], 0) + ((r["sum"] or 0) if metric else r["count"])
+    return found
+
+
+def _check_jobs(jobs):
+    """A job that does not exist is an error, not an empty result."""
+    if jobids(jobs):
+        get_jobs(jobs, fmt="terse")
+
+
+def procs_set(jobs, attr="exename"):
+    """Returns the values that an attribute has in any process of the jobs, sorted::Processes"""
+    return sorted(v for v in procs_histogram(jobs, attr) if v is not None)
 
 
 def add_features_df(jobs_df, features=None, key="jobid"):

@@ -207,6 +207,33 @@ def pca_stat(inp_features, desired=2):
     return array([r[:count] for r in found["scores"]]), Components(found["loadings"][:count], ratios[:count])
 
 
+# the tests of each distribution, as the program calls them
+_TESTS = {"norm": ("shapiro_wilk", "kolmogorov_smirnov_normal", "dagostino_k2"), "uniform": ("kolmogorov_smirnov_uniform",)}
+
+
+def check_dist(data=None, dist="norm", alpha=0.05):
+    """Tests whether values have a normal ('norm') or uniform distribution::Statistics
+
+    Returns (number of tests that passed, number that failed); a test passes if its p value is above alpha. Values that
+    are all equal are not tested."""
+    if dist not in _TESTS:
+        raise ValueError(f"dist must be one of {', '.join(_TESTS)}")
+    if data is None or not len(data):
+        raise ValueError("check_dist needs values")
+    found = _bridge.stat(method="distribution", values=list(data))
+    passed = [found[t] > alpha for t in _TESTS[dist] if t in found]
+    return sum(passed), len(passed) - sum(passed)
+
+
+def get_modes(X, max_modes=10):
+    """Returns the modes of values: the centers of their clusters, the smallest first::Statistics
+
+    At least 10 values are needed, and there are at most 9 modes: max_modes cannot be another than 10."""
+    if max_modes != 10:
+        raise ValueError("max_modes must be 10: up to 9 modes are looked for")
+    return array(_bridge.stat(method="modes", values=list(X)))
+
+
 def _columns(v):
     """Rows as columns, and whether v was a vector."""
     rows = [r if hasattr(r, "__len__") else [r] for r in v]
