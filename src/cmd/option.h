@@ -85,6 +85,13 @@ bool option_quiet(struct context *ctx, const char *value, struct strbuf *why);
 #define ROWS_FORM(type)                                                                  \
 	ROW(OPT_FIXED, 0, "csv", NULL, "print CSV", AT(type, form), .number = PROC_CSV), \
 		ROW(OPT_FIXED, 0, "json", NULL, "print JSON", AT(type, form), .number = PROC_JSON)
+/* Of a structure with a struct proc_histogram. */
+#define ROW_COUNT_BY(type)                                                                    \
+	ROW(OPT_TEXT, 0, "count-by", "KEY",                                                   \
+	    "count the processes by this key, such as exename, path, host or exitcode",       \
+	    AT(type, histogram.key)),                                                         \
+		ROW(OPT_TEXT, 0, "sum", "METRIC", "with --count-by: add up this metric, too", \
+		    AT(type, histogram.sum))
 #define ROW_DB                                                                      \
 	ROW(OPT_SETTING, 0, "db", "STORE",                                          \
 	    "job store, a path or postgresql://..., instead of the configured one", \

@@ -174,17 +174,24 @@ static void add_features(void *user, const struct value *computed)
 	}
 }
 
+struct value *model_all_features(const struct value *model)
+{
+	struct value *all = value_new(VALUE_LIST);
+
+	each_part(model, add_features, all);
+	return all;
+}
+
 struct value *model_features(const struct value *model)
 {
 	const struct value *active = value_get(value_get(model, "info_dict"), "active_metrics");
-	_cleanup_value_ struct value *all = value_new(VALUE_LIST);
+	_cleanup_value_ struct value *all = model_all_features(model);
 	struct value *used = value_new(VALUE_LIST);
 
-	each_part(model, add_features, all);
 	for (size_t i = 0; i < all->list.count; i++) {
 		const char *name = all->list.items[i]->str.data;
 
-		if (!is_list(active) || model_uses(active, name))
+		if (!is_list(active) || !active->list.count || model_uses(active, name))
 			value_append(used, value_str(name));
 	}
 	return used;

@@ -17,8 +17,9 @@ bool model_of_operations(const struct value *model);
 bool model_feature(const struct value *computed, const char *feature, struct feature_model *ret);
 void model_set_feature(struct value *computed, const char *feature, const struct feature_model *m);
 
-/* Names of features that the model has, and of those that are to be used; a list for the caller to
- * free. */
+/* Names of all features that the model has; a list for the caller to free. */
+struct value *model_all_features(const struct value *model);
+/* The same of those that are active: all of them, unless the model names some. */
 struct value *model_features(const struct value *model);
 bool model_uses(const struct value *features, const char *feature);
 /* Does any part of the model have this method? */

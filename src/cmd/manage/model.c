@@ -5,15 +5,19 @@
 #include "analysis/outliers/model.h"
 #include "cmd/actions.h"
 #include "cmd/outlier_options.h"
+#include "core/clock.h"
+#include "core/text/times.h"
 #include "jobs/tags.h"
 #include "store/query.h"
+#include "views/listing.h"
 #include "views/outliers/model_build.h"
 
 struct model_options {
 	struct outlier_options common;
 	const char *where;
 	struct outlier_words tags;
-	bool ops;
+	bool ops, dry;
+	int64_t older_than; /* us; 0: not given */
 	int form;
 };
 
@@ -203,7 +207,7 @@ static int do_train(struct context *ctx, struct store *s, int argc, char **argv)
 		words_add(&words, argv[i]);
 	if (request_jobs_find(&jobs, s, words.v, (int)words.count, o->where, &q) < 0)
 		return EXIT_FAILED;
-	features = model_features(m.json);
+	features = model_all_features(m.json);
 	_cleanup_free_ const char **names = xcalloc(features->list.count + 1, sizeof(*names));
 	request_of_model(&q, &m, features, names);
 	if (!outlier_rules_count(&q.rules) && !q.detectors)
@@ -260,6 +264,107 @@ static int do_delete_model(struct context *ctx PL_UNUSED, struct store *s, int a
 	return report(s, model_delete(s, argv[0]), &why, argv[0]);
 }
 
+/* ---- features ------------------------------------------------------------------------------- */
+
+/* Checks the features that are to be active; `all`: an empty list. */
+static int check_active(const struct model *m, const struct outlier_words *words,
+			struct value *active, struct strbuf *why)
+{
+	_cleanup_value_ struct value *all = model_all_features(m->json);
+
+	for (size_t i = 0; i < words->count; i++) {
+		if (!strcmp(words->word[i], "all"))
+			return 0;
+		if (model_uses(all, words->word[i]))
+			continue;
+		strbuf_addf(why, "model '%s' does not have the feature '%s'; it has", m->name,
+			    words->word[i]);
+		for (size_t k = 0; k < all->list.count; k++)
+			strbuf_addf(why, "%s %s", k ? "," : "", all->list.items[k]->str.data);
+		return -EINVAL;
+	}
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
+		if (model_has_detector(m->json, k))
+			return strbuf_fail(why, -EINVAL,
+					   "model '%s' was made with %s, which looks at all of its "
+					   "features together; create a model with fewer features",
+					   m->name, detectors[k].name);
+	for (size_t i = 0; i < words->count; i++)
+		if (!model_uses(active, words->word[i]))
+			value_append(active, value_str(words->word[i]));
+	return 0;
+}
+
+static int set_active(struct store *s, const char *name, const struct outlier_words *words,
+		      struct strbuf *why)
+{
+	_cleanup_model_ struct model m = {0};
+	struct value *active = value_new(VALUE_LIST);
+	int r = store_begin(s);
+
+	if (r == 0)
+		r = model_load(&m, s, name, why);
+	if (r == 0)
+		r = check_active(&m, words, active, why);
+	if (r == 0) {
+		struct value *info = value_get(m.json, "info_dict");
+
+		if (!info || info->kind != VALUE_DICT)
+			value_set(m.json, "info_dict", value_new(VALUE_DICT));
+		value_set(value_get(m.json, "info_dict"), "active_metrics", value_ref(active));
+		r = model_write(s, name, m.json, true);
+	}
+	value_free(active);
+	return store_end(s, r);
+}
+
+static int do_features(struct context *ctx, struct store *s, int argc PL_UNUSED, char **argv)
+{
+	const struct model_options *o = ctx->options;
+	const struct outlier_words *words = &o->common.features;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_model_ struct model m = {0};
+	int r = 0;
+
+	if (words->count)
+		return report(s, set_active(s, argv[0], words, &why), &why, argv[0]);
+	r = model_load(&m, s, argv[0], &why);
+	if (r < 0)
+		return report(s, r, &why, argv[0]);
+	return report_store_error(s, model_print_features(&m, (enum outlier_form)o->form, stdout));
+}
+
+/* ---- retire --------------------------------------------------------------------------------- */
+
+static void list_retired(void *user, const char *name, int64_t created_us)
+{
+	struct listing *l = user;
+	_cleanup_strbuf_ struct strbuf created = STRBUF_INIT;
+
+	text_add_local_time(&created, created_us);
+	listing_row(l, 0);
+	listing_str(l, 0, name);
+	listing_str(l, 1, created.buf);
+}
+
+static int do_retire_models(struct context *ctx, struct store *s, int argc PL_UNUSED,
+			    char **argv PL_UNUSED)
+{
+	static const struct listing_column columns[] = {{"name", "MODEL", 0},
+							{"created", "CREATED", 0}};
+	const struct model_options *o = ctx->options;
+	struct listing l;
+
+	if (!o->older_than)
+		return usage_error("model", "model retire: give an age with --older-than");
+	listing_begin(&l, columns, ARRAY_SIZE(columns), o->form == OUTLIER_JSON);
+	int n = models_retire(s, clock_realtime_us() - o->older_than, o->dry, list_retired, &l);
+	int r = n < 0 ? n : listing_end(&l);
+	if (n == 0 && o->form == OUTLIER_TABLE)
+		log_warn("no model in '%s' is that old", s->where);
+	return report_store_error(s, r);
+}
+
 static const struct {
 	const char *name;
 	int min, max; /* arguments behind the action */
@@ -273,10 +378,14 @@ static const struct {
 	{"disable", 1, 1, STORE_WRITE, do_disable},
 	{"delete", 1, 1, STORE_WRITE, do_delete_model},
 	{"train", 1, ANY_NUMBER, STORE_WRITE, do_train},
+	{"features", 1, 1, STORE_WRITE, do_features},
+	{"retire", 0, 0, STORE_WRITE, do_retire_models},
 };
 
 static int run(struct context *ctx, int argc, char **argv)
 {
+	const struct model_options *o = ctx->options;
+
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
 		_cleanup_store_ struct store *s = NULL;
 
@@ -287,7 +396,11 @@ static int run(struct context *ctx, int argc, char **argv)
 		if (argc - 1 > actions[i].max)
 			return usage_error("model", "model %s takes %s", argv[0],
 					   actions[i].max ? "one model" : "no argument");
-		if (open_store(ctx, actions[i].access, &s) < 0)
+		/* to look at something is enough */
+		enum store_access access = actions[i].access;
+		if (actions[i].run == do_features && !o->common.features.count)
+			access = STORE_READ;
+		if (open_store(ctx, access, &s) < 0)
 			return EXIT_FAILED;
 		return actions[i].run(ctx, s, argc - 1, argv + 1);
 	}
@@ -305,6 +418,11 @@ static const struct option_row rows[] = {
 	{OPT_FLAG, 0, "ops", NULL, "create: a model of operations, the processes by their tags",
 	 AT(struct model_options, ops)},
 	ROW_OP(struct model_options),
+	{OPT_DURATION, 0, "older-than", "AGE",
+	 "retire: models that were created longer ago, such as 90d",
+	 AT(struct model_options, older_than), .unit_ns = 1000},
+	{OPT_FLAG, 'n', "dry-run", NULL, "retire: print which models would be deleted",
+	 AT(struct model_options, dry)},
 	{OPT_FIXED, 0, "csv", NULL, "print CSV", AT(struct model_options, form),
 	 .number = OUTLIER_CSV},
 	{OPT_FIXED, 0, "json", NULL, "print JSON", AT(struct model_options, form),
@@ -317,8 +435,9 @@ const struct command command_model = {
 	.summary = "manage reference models, with which jobs are compared",
 	.operands = {"ACTION", 1, ANY_NUMBER,
 		     .usage = "create NAME [JOB...]|list|show NAME|enable NAME|disable NAME|delete "
-			      "NAME|train NAME [JOB...]",
-		     .hint = "actions are create, list, show, enable, disable, delete and train"},
+			      "NAME|train NAME [JOB...]|features NAME|retire",
+		     .hint = "actions are create, list, show, enable, disable, delete, train, "
+			     "features and retire"},
 	.description =
 		"A reference model holds what is normal: for each feature and method of `plimsoll "
 		"outliers` the highest score of the jobs that it was made from, and the parameters of "
@@ -327,10 +446,15 @@ const struct command command_model = {
 		"unless --features names others. train makes it again, from its jobs that are still "
 		"stored and from those that are named in addition. disable keeps a model from being "
 		"used. Deleting jobs does not change a model. Models that `plimsoll db import` copied are "
-		"used like others.\n\n" HELP_JOB,
+		"used like others.\n\n"
+		"features lists the features of a model; with --features, only those are used from then "
+		"on, until `--features all`. retire deletes the models that were created longer ago than "
+		"--older-than.\n\n" HELP_JOB,
 	.examples = "  plimsoll model create kernel 6656-1 6656-2 6656-3\n"
 		    "  plimsoll model create kernel_ops --ops --tag exp_name:linux_kernel\n"
 		    "  plimsoll model train kernel 6656-5\n"
+		    "  plimsoll model features kernel --features duration,cpu_time\n"
+		    "  plimsoll model retire --older-than 400d --dry-run\n"
 		    "  plimsoll outliers --model kernel 6656-4\n",
 	OPTIONS(struct model_options, rows),
 	.run = run,

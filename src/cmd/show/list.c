@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "views/jobs/job_groups.h"
 #include "views/jobs/job_list.h"
 
 struct list_options {
@@ -11,6 +12,7 @@ struct list_options {
 	const char *user, *where;
 	struct word_list hosts; /* any of them */
 	struct word_list tags;  /* all of them */
+	struct word_list by;    /* tags to group by; none: list the jobs */
 	bool has_when, has_before, has_after;
 	int64_t when, before, after; /* us */
 	enum { EXIT_ANY, EXIT_IS, EXIT_IS_NOT } exit;
@@ -45,9 +47,25 @@ static int report_none(struct store *s, const struct word_list *tags)
 	return r;
 }
 
+static int print_groups(const struct list_options *o, struct store *s)
+{
+	int r = job_groups_print(s, &o->filter, o->by.word, o->by.count,
+				 o->json  ? PROC_JSON
+				 : o->csv ? PROC_CSV
+					  : PROC_TABLE,
+				 stdout);
+
+	if (report_store_error(s, r) != EXIT_OK)
+		return -EIO;
+	return r == 0 && !o->unknown && !o->json && !o->csv ? report_none(s, &o->tags) : 0;
+}
+
 static int print(struct context *ctx, struct store *s)
 {
 	const struct list_options *o = ctx->options;
+
+	if (o->by.count)
+		return print_groups(o, s);
 	enum joblist_form form = o->ids    ? JOBLIST_IDS
 				 : o->json ? JOBLIST_JSON
 				 : o->csv  ? JOBLIST_CSV
@@ -178,6 +196,10 @@ static const struct option_row rows[] = {
 	 "jobs with this exit code, or with `ok` (0) or `failed` (any other)", .call = take_exit,
 	 .takes = "ok, failed or a number"},
 	ROW_WHERE(struct list_options),
+	{OPT_LIST, 0, "by", "TAG,...",
+	 "group the jobs by the values of these tags, such as exp_name,exp_component: jobs that can "
+	 "be compared",
+	 LIST(struct list_options, by.word, by.count), .separator = ',', .takes = "names of tags"},
 	{OPT_CALL, 0, "order", "KEY",
 	 "sort by start, end, duration, cpu_time, processes, images, jobid, ingested or another key "
 	 "of plimsoll-query(1); -KEY for descending order",
@@ -209,12 +231,16 @@ const struct command command_list = {
 		"TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a time zone as in ISO "
 		"8601, 'MM/DD/YYYY HH:MM', seconds since 1970, now, or a time relative to now such as "
 		"-3d or -2h. Times without a zone are local.\n\n"
+		"With --by, prints one row for each combination of values of these tags: how many jobs "
+		"have it, the sums of their durations and CPU times, and their ids. The group with the "
+		"longest duration comes first. Jobs of one group can be compared with each other.\n\n"
 		"On a terminal, numbers have units, and tags are shown if there is room. Elsewhere, "
 		"times are plain numbers, the headings name the unit, and only --json and --csv print "
 		"tags.",
 	.examples = "  plimsoll list --after -1d --exit failed\n"
 		    "  plimsoll list --tag exp_name:ESM4 --order -cpu_time --limit 10\n"
 		    "  plimsoll list --where 'duration > 1h and not tag.exp_name = ESM4'\n"
+		    "  plimsoll list --by exp_name,exp_component\n"
 		    "  plimsoll list --ids --id '68*' | xargs -n1 plimsoll show --json\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,

@@ -3,7 +3,7 @@
 
 #include "cmd/actions.h"
 #include "store/ingest/merge_streamed.h"
-#include "views/processes/process_list.h"
+#include "views/processes/process_histogram.h"
 
 struct procs_options {
 	struct proc_filter filter;
@@ -12,6 +12,7 @@ struct procs_options {
 	int64_t pid;                   /* -1: any */
 	int64_t min_cpu, min_duration; /* us; 0: any */
 	bool failed;
+	struct proc_histogram histogram; /* its key NULL: list the processes */
 	enum proc_form form;
 };
 
@@ -62,7 +63,13 @@ static int check(struct context *ctx)
 	_cleanup_filter_ struct filter *f = filter_new(FILTER_PROCESSES);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	if (add_options(f, ctx->options, &why) == 0)
+	const struct procs_options *o = ctx->options;
+
+	if (o->histogram.sum && !o->histogram.key)
+		return usage_error("procs", "procs: --sum needs --count-by");
+	if (o->histogram.key && proc_histogram_check(&o->histogram, &why) < 0)
+		return usage_error("procs", "%s", why.buf);
+	if (add_options(f, o, &why) == 0)
 		return EXIT_OK;
 	log_error("filter: %s", why.buf);
 	return EXIT_USAGE;
@@ -78,6 +85,12 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 
 	filter.where = where;
 	int r = add_options(where, o, &why);
+	if (r >= 0 && o->histogram.key) {
+		r = proc_histogram_print(&o->histogram, s, &job, 1, &filter, o->form, stdout);
+		if (r == 0 && !tell_unrecorded(s, job) && o->form == PROC_TABLE)
+			report_none(&o->tags);
+		return r < 0 ? r : 0;
+	}
 	if (r >= 0)
 		r = proc_list_load(&l, s, job, &filter);
 	if (r >= 0)
@@ -116,6 +129,7 @@ static const struct option_row rows[] = {
 	 "sort by start, end, duration, cpu_time, inclusive_cpu_time, exclusive_time, rssmax, pid, "
 	 "depth, children or descendants; -KEY for descending order",
 	 .call = take_order, .takes = proc_orders},
+	ROW_COUNT_BY(struct procs_options),
 	{OPT_COUNT, 'n', "limit", "N", "at most N processes",
 	 AT(struct procs_options, filter.limit)},
 	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct procs_options, filter.offset)},
@@ -134,6 +148,9 @@ const struct command command_procs = {
 		"Options can be combined; a process must match all of them. --where takes conditions "
 		"that options do not have, such as `rssmax > 2G or ancestor(exename = make)`; "
 		"plimsoll-query(1) explains them.\n\n"
+		"With --count-by, prints how many processes have each value of a key instead, such as "
+		"each executable, and with --sum the sum of a metric over them. `plimsoll query --procs` "
+		"does the same over several jobs.\n\n"
 		"JSON has the metrics of plimsoll-metrics(7) and values derived from them: cpu_time "
 		"(user and system), inclusive_cpu_time (with all descendants), exclusive_time (wall "
 		"time not covered by a child), parent (its process id), and depth, children and "
@@ -144,6 +161,7 @@ const struct command command_procs = {
 	.examples = "  plimsoll procs last --order -cpu_time --limit 10\n"
 		    "  plimsoll procs 685000 --tag op:hsmget --min-duration 1s\n"
 		    "  plimsoll procs last --where 'read_bytes > 1G and not host = login1'\n"
+		    "  plimsoll procs 685000 --count-by exename --sum cpu_time\n"
 		    "  plimsoll procs --json --failed last | jq -r '.[].argv[0]'\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,

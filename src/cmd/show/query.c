@@ -5,13 +5,14 @@
 #include "cmd/actions.h"
 #include "views/filter_keys.h"
 #include "views/jobs/job_list.h"
-#include "views/processes/process_list.h"
+#include "views/processes/process_histogram.h"
 
 struct query_options {
 	bool procs, ids, numbers, keys;
 	enum proc_form form;
 	const char *order;
 	uint64_t limit, offset;
+	struct proc_histogram histogram; /* its key NULL: list */
 };
 
 static enum filter_scope scope_of(const struct query_options *o)
@@ -110,6 +111,10 @@ static int print_processes(const struct query_options *o, struct store *s, struc
 
 	strbuf_reset(&s->error);
 	int r = find_jobs(&jobs, s, where);
+	if (r >= 0 && o->histogram.key) {
+		r = proc_histogram_print(&o->histogram, s, jobs.v, jobs.count, &f, o->form, stdout);
+		return r < 0 ? fail_with(r, "%s", s->error.len ? store_error(s) : strerror(-r)) : 0;
+	}
 	if (r >= 0)
 		r = proc_list_load_jobs(&l, s, jobs.v, jobs.count, &f);
 	if (r >= 0)
@@ -128,6 +133,7 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct query_options *o = ctx->options;
 	_cleanup_filter_ struct filter *where = filter_new(scope_of(o));
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
 
 	if (o->keys)
@@ -138,6 +144,12 @@ static int run(struct context *ctx, int argc, char **argv)
 			  o->procs ? proc_orders : job_orders);
 		return EXIT_USAGE;
 	}
+	if ((o->histogram.key || o->histogram.sum) && !(o->procs && o->histogram.key))
+		return usage_error("query",
+				   "query: --count-by counts processes and needs --procs, --sum "
+				   "needs --count-by");
+	if (o->histogram.key && proc_histogram_check(&o->histogram, &why) < 0)
+		return usage_error("query", "%s", why.buf);
 	if (parse(where, argc, argv) < 0)
 		return EXIT_USAGE;
 	if (open_store(ctx, STORE_READ, &s) < 0)
@@ -170,6 +182,7 @@ static const struct option_row rows[] = {
 	 AT(struct query_options, procs)},
 	{OPT_TEXT, 0, "order", "KEY", "sort by this key; -KEY for descending order",
 	 AT(struct query_options, order)},
+	ROW_COUNT_BY(struct query_options),
 	{OPT_COUNT, 'n', "limit", "N", "at most N; jobs: the newest unless --order is given",
 	 AT(struct query_options, limit)},
 	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct query_options, offset)},
@@ -218,6 +231,7 @@ const struct command command_query = {
 		"  plimsoll query 'duration > 1h and exitcode != 0'\n"
 		"  plimsoll query 'tag.exp_name = ESM4 and after = -7d' --order -cpu_time -n 10\n"
 		"  plimsoll query --procs 'jobid = 685000 and ancestor(exename = make)'\n"
+		"  plimsoll query --procs 'jobid = 685000, 685003' --count-by exename --sum cpu_time\n"
 		"  plimsoll query --ids 'process(exename ~ vasp* and rssmax > 100G)'\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,

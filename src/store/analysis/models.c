@@ -131,3 +131,33 @@ int model_delete(struct store *s, const char *name)
 
 	return r < 0 ? r : s->engine->changes(st) ? 0 : -ENOENT;
 }
+
+static int call_for_old(struct store *s, int64_t before_us,
+			void (*each)(void *user, const char *name, int64_t created_us), void *user)
+{
+	_cleanup_stmt_ struct stmt *st = store_query(
+		s, "SELECT name, created_us FROM model WHERE created_us < $1 ORDER BY name",
+		db_int(before_us));
+	int r, n = 0;
+
+	for (; (r = stmt_step(st)) == 1; n++)
+		each(user, stmt_get_str(st, 0), stmt_get_int(st, 1));
+	return r < 0 ? r : n;
+}
+
+int models_retire(struct store *s, int64_t before_us, bool dry,
+		  void (*each)(void *user, const char *name, int64_t created_us), void *user)
+{
+	int n = 0, r = store_begin(s);
+
+	if (r == 0)
+		r = n = call_for_old(s, before_us, each, user);
+	if (r > 0 && !dry) {
+		_cleanup_stmt_ struct stmt *st = store_query(
+			s, "DELETE FROM model WHERE created_us < $1", db_int(before_us));
+
+		r = stmt_step(st);
+	}
+	r = store_end(s, r < 0 ? r : 0);
+	return r < 0 ? r : n;
+}

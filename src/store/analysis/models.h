@@ -10,7 +10,8 @@
  *     computed   {method: {feature: [highest score, center, spread]}}, for operations one such dict
  *                by the JSON text of their tags; of a multivariate detector
  *                {detector: {"feature,feature": [highest score, [[values of a job], ...]]}}
- *     info_dict  {"active_metrics": [features to use], "pca": {...}}, all optional
+ *     info_dict  {"active_metrics": [features to use, empty: all], "pca": {...}}, all
+ *                optional
  */
 #pragma once
 
@@ -42,3 +43,10 @@ int model_write(struct store *s, const char *name, const struct value *json, boo
 int model_set_enabled(struct store *s, const char *name, bool enabled, struct strbuf *why);
 /* -ENOENT: no such model. */
 int model_delete(struct store *s, const char *name);
+/*
+ * Deletes the models that were created before a time, in us, all or none of them; dry: only calls
+ * each(), which gets the name of each and when it was created. The number of models, or a negative
+ * errno.
+ */
+int models_retire(struct store *s, int64_t before_us, bool dry,
+		  void (*each)(void *user, const char *name, int64_t created_us), void *user);

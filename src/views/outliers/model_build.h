@@ -19,3 +19,5 @@ int model_build(const struct outlier_request *q, struct store *s, const char *na
 int model_print_list(struct store *s, enum outlier_form form, FILE *f);
 /* What it is made of, and its numbers. */
 int model_print(const struct model *m, enum outlier_form form, FILE *f);
+/* Its features, and which of them are active. */
+int model_print_features(const struct model *m, enum outlier_form form, FILE *f);

@@ -262,3 +262,36 @@ int model_print(const struct model *m, enum outlier_form form, FILE *f)
 		print_head(m, f);
 	return print_numbers(m, form == OUTLIER_CSV, f);
 }
+
+int model_print_features(const struct model *m, enum outlier_form form, FILE *f)
+{
+	static const struct terminal_table_column titles[] = {{"FEATURE", 0}, {"ACTIVE", 0}};
+	static const struct terminal_table_column names[] = {{"feature", 0}, {"active", 0}};
+	_cleanup_value_ struct value *all = model_all_features(m->json);
+	_cleanup_value_ struct value *active = model_features(m->json);
+	struct json_rows json;
+	struct stream_table g;
+
+	if (form == OUTLIER_JSON)
+		json_rows_begin(&json, f);
+	else
+		stream_table_begin(&g, form == OUTLIER_CSV ? names : titles, 2, form == OUTLIER_CSV,
+				   f);
+	for (size_t i = 0; i < all->list.count; i++) {
+		const char *name = all->list.items[i]->str.data;
+		bool used = model_uses(active, name);
+
+		if (form == OUTLIER_JSON) {
+			json_begin_object(&json.j, NULL);
+			json_str(&json.j, "feature", name);
+			json_bool(&json.j, "active", used);
+			json_end_object(&json.j);
+			json_rows_next(&json);
+		} else {
+			stream_table_str(&g, name);
+			stream_table_str(&g, used ? "yes" : "no");
+			stream_table_row(&g, used ? 0 : 'y');
+		}
+	}
+	return form == OUTLIER_JSON ? json_rows_end(&json) : stream_table_end(&g);
+}
