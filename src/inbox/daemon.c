@@ -198,6 +198,7 @@ static void work(struct daemon *d)
 		inbox_events(&d->inbox);
 		if (clock_boottime_ns() >= d->inbox.next_look_ns) {
 			inbox_look(&d->inbox);
+			d->inbox.look_for_jobs = true;
 			looks++;
 		}
 		retire(d);
@@ -274,11 +275,14 @@ static void end_hook(struct daemon *d)
 	d->hook = NULL;
 }
 
-static bool analyses(const struct daemon *d)
+static int read_analysis(const struct daemon *d, bool *ret, struct strbuf *why)
 {
 	const char *setting = config_get(&d->ctx->config, SETTING_ANALYSIS);
 
-	return !d->o->no_analysis && strcmp(setting, "no") != 0;
+	*ret = !d->o->no_analysis && !strcmp(setting, "yes");
+	if (strcmp(setting, "yes") != 0 && strcmp(setting, "no") != 0)
+		return config_bad_value(&d->ctx->config, SETTING_ANALYSIS, "yes or no", why);
+	return 0;
 }
 
 static int begin(struct daemon *d)
@@ -287,13 +291,14 @@ static int begin(struct daemon *d)
 				    .keep = d->o->keep,
 				    .recursive = d->o->recursive,
 				    .strict = d->ctx->personality->strict_import,
-				    .interval_ns = d->o->interval_ns,
-				    .analyse = analyses(d)};
+				    .interval_ns = d->o->interval_ns};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	d->signals = hold_signals();
 	(void)signal(SIGIO, SIG_IGN); /* somebody opens a file that we hold a lease on */
-	int r = d->signals < 0 ? d->signals : open_hook(d, &why);
+	int r = d->signals < 0 ? d->signals : read_analysis(d, &how.analyse, &why);
+	if (r == 0)
+		r = open_hook(d, &why);
 	how.hook = d->hook;
 	if (r == 0)
 		r = inbox_init(&d->inbox, &d->ctx->config, &how, &why);

@@ -64,7 +64,8 @@ struct inbox {
 
 	int64_t *fresh; /* jobs to be analysed */
 	size_t fresh_next, fresh_count, fresh_cap;
-	bool looked_back;    /* for those of an earlier daemon */
+	bool look_for_jobs;  /* that others stored */
+	int64_t last_job;    /* the last one that was found so */
 	int64_t unlucky;     /* the job at which the store failed */
 	struct value *noted; /* what was reported of models */
 

@@ -1,12 +1,14 @@
 /*
- * New jobs are compared with the enabled models, one at a time and only while no input waits. What
- * is not analysed when the daemon ends is found again by the next one, or by `plimsoll analyze`.
+ * New jobs are compared with the enabled models, one at a time and only while no input waits. With
+ * each scan those that others stored are found, and at the start those of the last day: what a
+ * daemon did not analyse before its end, the next one does.
  */
 #include <errno.h>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "inbox/inbox.h"
+#include "store/ingest/merge_streamed.h"
 #include "store/query.h"
 #include "views/outliers/job_analysis.h"
 
@@ -23,19 +25,22 @@ void inbox_analyse_later(struct inbox *in, int64_t job)
 	in->fresh[in->fresh_count++] = job;
 }
 
-/* Jobs that an earlier daemon stored, and was ended before it analysed them. */
-static int find_earlier(struct inbox *in, struct store *s)
+/* Jobs that came since the last time. Those that are streamed may not be complete. */
+static int find_others(struct inbox *in, struct store *s)
 {
 	_cleanup_stmt_ struct stmt *st = store_query(
 		s,
-		"SELECT j.no FROM job j WHERE j.ingested_us >= $1 AND j.format <> 'node' "
-		"AND NOT EXISTS (SELECT 1 FROM job_analysis a WHERE a.job = j.no AND "
-		"a.key = $2) ORDER BY j.no",
-		db_int(clock_realtime_us() - LOOK_BACK_US), db_str(ANALYSIS_OUTLIERS));
+		"SELECT j.no FROM job j WHERE j.no > $1 AND j.ingested_us >= $2 AND "
+		"j.format <> '" STORE_FED "' AND NOT EXISTS (SELECT 1 FROM job_analysis "
+		"a WHERE a.job = j.no AND a.key = $3) ORDER BY j.no",
+		db_int(in->last_job), db_int(clock_realtime_us() - LOOK_BACK_US),
+		db_str(ANALYSIS_OUTLIERS));
 	int r;
 
-	while ((r = stmt_step(st)) == 1)
-		inbox_analyse_later(in, stmt_get_int(st, 0));
+	while ((r = stmt_step(st)) == 1) {
+		in->last_job = stmt_get_int(st, 0);
+		inbox_analyse_later(in, in->last_job);
+	}
 	return r;
 }
 
@@ -116,18 +121,17 @@ bool inbox_analyse(struct inbox *in)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *jobid = NULL;
-	struct store *s = in->o.analyse && (in->fresh_next < in->fresh_count || !in->looked_back)
-				  ? inbox_store(in)
-				  : NULL;
+	bool any = in->o.analyse && (in->fresh_next < in->fresh_count || in->look_for_jobs);
+	struct store *s = any ? inbox_store(in) : NULL;
 	int r = 0;
 
 	if (!s)
 		return false;
 	if (!in->noted)
 		in->noted = value_new(VALUE_DICT);
-	if (!in->looked_back) {
-		r = find_earlier(in, s);
-		in->looked_back = r >= 0;
+	if (in->look_for_jobs) {
+		r = find_others(in, s);
+		in->look_for_jobs = r < 0;
 	} else {
 		int64_t job = in->fresh[in->fresh_next];
 
@@ -142,6 +146,8 @@ bool inbox_analyse(struct inbox *in)
 			in->fresh_next--;
 		}
 	}
+	if (in->fresh_next == in->fresh_count && !inbox_waiting(in))
+		(void)store_settle(s, 0);
 	if (r < 0)
 		inbox_store_failed(in, why.len ? why.buf : store_error(s));
 	return r >= 0;

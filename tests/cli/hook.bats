@@ -159,7 +159,7 @@ stored() {
 
 @test "wrong settings are refused before any job is taken" {
   job 1
-  for setting in 'HOOK_ON=sometimes|takes submitted, failed or both' 'HOOK_TIMEOUT=1ms|takes a duration of 10ms to 10m' 'HOOK_TRIES=0|takes a number from 1 to 1000' 'HOOK_DIR=/proc/x|/proc/x'; do
+  for setting in 'HOOK_ON=sometimes|takes some of submitted, failed, outlier' 'HOOK_TIMEOUT=1ms|takes a duration of 10ms to 10m' 'HOOK_TRIES=0|takes a number from 1 to 1000' 'HOOK_DIR=/proc/x|/proc/x'; do
     run -1 env "PLIMSOLL_${setting%|*}" plimsoll daemon --ingest in --once --pidfile d.pid --hook true
     [[ $output == *"${setting#*|}"* ]] || fail "$setting: $output"
   done
