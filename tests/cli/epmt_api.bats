@@ -22,7 +22,7 @@ setup_file() {
 more_jobs() {
   local name year=2001
   for name in old d1 d2; do
-    native_job "$name" --id "$name" --procs 2 --shift $(((year - 2020) * 31557600))
+    make_job "$name" --id "$name" --procs 2 --shift $(((year - 2020) * 31557600))
     plimsoll submit -q "$name"
     year=2019
   done
@@ -128,7 +128,7 @@ P
   [[ "$output" == *"iqr(ys, params=())"*"Topic: Statistics"* ]]
   ! grep -q '::' index || fail "a topic is part of a text"
   run -1 epmt help api get_jbos
-  equal error "$output" "ERROR:epmt_cmds:there is no function 'get_jbos'; did you mean get_jobs, get_ops?"
+  equal error "$output" "ERROR:epmt_cmds:there is no function 'get_jbos'; did you mean get_jobs, get_ops, get_roots?"
 }
 
 @test "epmt stat: bad requests are one line" {

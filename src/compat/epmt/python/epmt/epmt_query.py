@@ -235,8 +235,8 @@ def _no_processes(words):
 
 
 def _merged(row):
-    row = dict(row)
-    return {**row, **row.pop("threads_sums", {})}
+    sums = row.get("threads_sums", {})
+    return {**{k: v for k, v in row.items() if k != "threads_sums"}, **sums}
 
 
 def conv_procs(procs, fmt="pandas", order=None):
@@ -273,7 +273,8 @@ def _ordered(found, order):
 
 def timeline(jobs, limit=0, fltr=None, when=None, hosts=(), fmt="pandas"):
     """Returns processes in the order of their start::Processes"""
-    return get_procs(jobs, fmt=fmt, order=Process.start, limit=limit, fltr=fltr or None, when=when, hosts=hosts)
+    return get_procs(jobs, fmt=fmt, order=Process.start, limit=limit, fltr=None if isinstance(fltr, str) and not fltr else fltr,
+                     when=when, hosts=hosts)
 
 
 def get_roots(jobs, fmt="dict"):
@@ -309,7 +310,7 @@ def job_proc_tags(jobs, exclude=(), tag_filter="", fold=False):
     refuse_empty(jobs)
     words = _bridge.literals("jobs", jobids(jobs)) + [f"fold={bool(fold)}"]
     words += [f"exclude={list(exclude)!r}"] if exclude else []
-    words += [f"tag_filter={tag_filter if isinstance(tag_filter, str) else dict(tag_filter)!r}"] if tag_filter else []
+    words += [f"tag_filter={tag_filter}"] if tag_filter else []
     return _bridge.listed("job_proc_tags", *words)
 
 
