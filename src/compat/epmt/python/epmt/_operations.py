@@ -23,10 +23,23 @@ def rows(jobs, tags=None, exact=False, how="sum", total=False):
         words += [w for t in tags for w in ("--tag", tag_text(t))]
     found = _bridge.ask(*words, "--", *jobids(jobs))
     if not tags:
-        return sorted(found, key=lambda r: (str_dict(r["tags"]), r.get("jobid", "")))
+        first = {} if total else first_job(found, jobs)
+        return sorted(found, key=lambda r: (first.get(str_dict(r["tags"]), 0), str_dict(r["tags"]), r.get("jobid", "")))
     order = {str_dict(t): i for i, t in reversed(list(enumerate(tags)))}
     found = [r for r in found if str_dict(r["tags"]) in order]
     return sorted(found, key=lambda r: (order[str_dict(r["tags"])], r.get("jobid", "")))
+
+
+def first_job(found, jobs):
+    """Of each set of tags the place of the first job that has it: EPMT's rows begin with the tags of the job that started
+    first."""
+    from epmt import epmt_query
+    place = {j: i for i, j in enumerate(epmt_query.get_jobs(jobs, fmt="terse"))}
+    first = {}
+    for r in found:
+        tags = str_dict(r["tags"])
+        first[tags] = min(first.get(tags, len(place)), place[r["jobid"]])
+    return first
 
 
 def sums(row):
