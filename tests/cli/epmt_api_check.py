@@ -356,12 +356,20 @@ def test_notes():
         equal(eq.tag_job(ODD, {"only": 1}, replace=True), {"only": "1"})
     finally:
         eq.tag_job(ODD, spec(5)["tags"], replace=True)
-    equal(eq.annotate_job("j1", {"abc": 100, "text": "200", "list": [1, 2.5], "quote": 'a"b'}, replace=True),
-          {"abc": 100, "text": "200", "list": [1, 2.5], "quote": 'a"b'})
+    equal(eq.annotate_job("j1", {"abc": 100, "text": "200", "list": [1, 2.5], "quote": 'a"b', "real": 1.5, "no": None}, replace=True),
+          {"abc": 100, "text": "200", "list": [1, 2.5], "quote": 'a"b', "real": 1.5, "no": None})
     equal(eq.annotate_job("j1", "def:hello")["def"], "hello")
     equal((eq.get_job_annotations("j1")["abc"], eq.get_jobs(annotations={"abc": 100}, fmt="terse")), (100, ["j1"]))
     equal((eq.remove_job_annotations("j1"), eq.get_job_annotations("j1")), ({}, {}))
     raises(ValueError, eq.annotate_job, "j1", {"a=b": 1})
+    # a job directory of the same name is left alone
+    os.makedirs("here/j1")
+    before = os.getcwd()
+    os.chdir("here")
+    try:
+        equal(eq.annotate_job("j1", {"where": "store"})["where"], "store")
+    finally:
+        os.chdir(before)
     eq.annotate_job("j1", {"note": 0})
 
 

@@ -37,8 +37,8 @@ def _configured_store():
     return _call([program("epmt"), "python", "-c", show], None, {}, (0,)).decode("utf-8", "surrogateescape")
 
 
-def _call(words, text, environment, accepted):
-    done = subprocess.run(words, input=b"" if text is None else text, capture_output=True,
+def _call(words, text, environment, accepted, cwd=None):
+    done = subprocess.run(words, input=b"" if text is None else text, capture_output=True, cwd=cwd,
                           env={**os.environ, **environment})
     said = _PREFIX.sub("", done.stderr.decode("utf-8", "replace")).strip()
     if done.returncode not in accepted:
@@ -48,15 +48,15 @@ def _call(words, text, environment, accepted):
     return done.stdout
 
 
-def run(name, *words, text=None, accepted=(0,)):
+def run(name, *words, text=None, accepted=(0,), cwd=None):
     """The output of `plimsoll` or `epmt`; a failure is an Error with what the program said."""
-    environment = {}
-    if not os.environ.get("PLIMSOLL_DB"):
-        store = _configured_store()
-        environment = {"PLIMSOLL_DB": store} if store else {}
+    store = os.environ.get("PLIMSOLL_DB") or _configured_store()
+    if cwd and store and not store.startswith(("/", "sqlite:", "postgres", ":")):
+        store = os.path.abspath(store)
+    environment = {"PLIMSOLL_DB": store} if store else {}
     if any("\0" in w for w in words):
         raise Error("a name cannot contain a NUL character")
-    return _call([program(name), *words], text, environment, accepted)
+    return _call([program(name), *words], text, environment, accepted, cwd)
 
 
 def ask(*words, accepted=(0,)):

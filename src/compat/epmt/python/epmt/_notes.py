@@ -42,9 +42,12 @@ def annotate_job(jobid, annotation, replace=False):
     wrong = next((k for k in notes if "=" in str(k) or not str(k).strip()), None)
     if wrong is not None:
         raise ValueError(f"an annotation cannot have the key {wrong!r}")
-    pairs = [f"{k}={v if isinstance(v, bool) or v is None else json.dumps(v)}" for k, v in notes.items()]
+    if "=" in name:
+        raise _bridge.Error(f"the job '{name}' cannot be annotated: its id looks like KEY=VALUE")
+    pairs = [f"{k}={json.dumps(v)}" for k, v in notes.items()]
     if pairs or replace:
-        _bridge.run("plimsoll", "annotate", *(["--clear"] if replace else []), "--", name, *pairs)
+        # a directory of the name of the job would be annotated instead
+        _bridge.run("plimsoll", "annotate", "--json", *(["--clear"] if replace else []), "--", name, *pairs, cwd="/")
     return _job(name)["annotations"]
 
 
