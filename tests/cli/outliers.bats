@@ -90,7 +90,7 @@ op:configure,"cpu_time,duration,num_procs",cof,1.3176,,
 op:configure,"cpu_time,duration,num_procs",hbos,9.9656,,'
   equal mvops_flags "$(plimsoll outliers --csv --ops --model mvops $all | cut -d, -f3 | paste -sd' ')" "outlier 0 0 2 0 0 0 2 0"
   run -1 plimsoll model create few -m knn,abod $good
-  [[ $output == *"none of the detectors can score these 3 jobs: abod and knn need 6 jobs"* ]] || fail "$output"
+  [[ $output == *"none of the detectors can score these 3 jobs: abod, knn and mcd need 6 jobs"* ]] || fail "$output"
 
   # principal components, by jobs and by operations, alone and with a model
   plimsoll outliers --pca --json -m madz --thresholds madz=2.5 $all >pca.json
@@ -260,6 +260,14 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
     [[ $output == *"model 'bad' is damaged"* ]] || fail "$output"
   done
   equal list "$(plimsoll model list --json | jq -c 'map([.name, has("problem")])')" '[["bad",true],["c",false],["epmt",false],["new",true]]'
+  # numbers that are none, as Python writes them, and numbers that are too large
+  for number in NaN Infinity -Infinity 1e999; do
+    json="{\"name\":\"odd\",\"computed\":{\"modified_z_score\":{\"num_procs\":[$number,4,1.0]}}}"
+    change "INSERT INTO model (name, enabled, json) VALUES ('odd', 1, $bytes('$json' $as)"
+    run -1 plimsoll outliers --model odd 1
+    [[ $output == *"model 'odd' is damaged (line 1, column "*"delete it with \`plimsoll model delete\`"* ]] || fail "$output"
+    plimsoll model delete odd
+  done
   # EPMT's own: score 0.6745 * 1 / 1 is above 0.5
   equal imported "$(plimsoll outliers --csv --model epmt 1 | paste -sd' ')" "jobid,num_procs 1,1"
   plimsoll model delete new

@@ -234,7 +234,7 @@ static const struct {
 	{"post_process_job_on_ingest", "", NULL},
 	{"profile", "False", "`perf record`"},
 	{"retire_jobs_per_delete_max", "", NULL},
-	{"retire_models_ndays", "0", "nothing yet: models are kept until `plimsoll model delete`"},
+	{"retire_models_ndays", "0", "`plimsoll model retire --older-than`"},
 	{"skip_for_thread_sums", "", NULL},
 	{"univariate_classifiers", NULL, "`plimsoll outliers --methods`"},
 };

@@ -7,7 +7,7 @@
 #include "analysis/distribution/distribution.h"
 #include "analysis/distribution/modes.h"
 #include "analysis/outliers/root_cause.h"
-#include "views/outliers/outlier_print.h"
+#include "views/outliers/feature_text.h"
 
 /* What is known of one feature. */
 struct feature_facts {

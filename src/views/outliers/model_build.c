@@ -123,8 +123,9 @@ static int fit(struct builder *b, struct strbuf *why)
 		if (r < 0 && b->q->detectors && !why->len)
 			return strbuf_fail(
 				why, r,
-				"none of the detectors can score these %zu jobs: abod and "
-				"knn need 6 jobs, iforest 4, pca features that vary",
+				"none of the detectors can score these %zu jobs: abod, knn "
+				"and mcd need 6 jobs, iforest 4, mcd twice as many as features, "
+				"pca features that vary",
 				b->q->job_count);
 		return r < 0 && !why->len ? strbuf_fail(why, r, "a value is not a number") : r;
 	}

@@ -5,6 +5,7 @@
 #include "analysis/outliers/model.h"
 #include "core/text/text.h"
 #include "views/outliers/model_build.h"
+#include "views/outliers/feature_text.h"
 #include "views/stream_table.h"
 
 /* ---- the list ------------------------------------------------------------------------------- */

@@ -14,10 +14,3 @@ enum outlier_form { OUTLIER_TABLE, OUTLIER_JSON, OUTLIER_CSV };
  */
 int outlier_print(const struct outlier_request *q, const struct outlier_result *res,
 		  struct store *s, enum outlier_form form, FILE *f);
-
-/* "op:build;op_instance:4" */
-void add_tags_text(struct strbuf *out, const struct value *tags);
-/* A value of a feature, with its unit for people. */
-void add_feature(struct strbuf *out, const char *feature, double v, bool human);
-/* The same without a unit, integers without a point. */
-void add_plain_number(struct strbuf *out, double v);

@@ -52,7 +52,8 @@ static const char *const *default_features(enum outlier_level level, size_t *ret
 static const char *const *wanted_features(const struct outlier_request *q, size_t *ret_count)
 {
 	*ret_count = q->feature_count;
-	if (q->all_features)
+	/* with a model, those that it has */
+	if (q->all_features || (q->model && !q->features))
 		return NULL;
 	return q->features ? q->features : default_features(q->level, ret_count);
 }
@@ -131,12 +132,14 @@ static int check_named(const struct outlier_request *q, struct outlier_result *r
 	return 0;
 }
 
-static void note_left_out(struct outlier_result *res, const bool *partial)
+static void note_left_out(const struct outlier_request *q, struct outlier_result *res,
+			  const bool *partial)
 {
+	_cleanup_value_ struct value *features = q->model ? model_features(q->model->json) : NULL;
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
 	for (size_t i = 0; i < res->t.column_count; i++)
-		if (partial[i])
+		if (partial[i] && (!features || model_uses(features, res->t.columns[i].name)))
 			strbuf_addf(&names, "%s%s", names.len ? ", " : "", res->t.columns[i].name);
 	if (names.len)
 		strbuf_addf(&res->notes, "left out features that not all have: %s\n", names.buf);
@@ -185,7 +188,7 @@ int choose_features(const struct outlier_request *q, struct outlier_result *res,
 			keep[i] = false;
 		}
 	}
-	note_left_out(res, partial);
+	note_left_out(q, res, partial);
 	if (q->model)
 		intersect(q, res, keep);
 	for (size_t i = 0; i < t->column_count; i++)

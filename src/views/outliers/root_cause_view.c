@@ -7,6 +7,7 @@
 #include "analysis/outliers/model.h"
 #include "core/text/text.h"
 #include "store/analysis/carriers.h"
+#include "views/outliers/feature_text.h"
 #include "views/stream_table.h"
 
 /* So many executables and hosts are named. */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "views/outliers/outlier_print.h"
+#include "views/outliers/feature_text.h"
 
 struct counted {
 	char *value; /* as text; NULL: unknown */

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 
 #include "analysis/outliers/multivariate.h"
@@ -104,15 +105,115 @@ static void order_does_not_matter(void **state)
 		memcpy(back + i * FEATURES, x + (ROWS - 1 - i) * FEATURES,
 		       FEATURES * sizeof(*back));
 	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
-		/* random samples depend on the order */
-		if (k == DETECTOR_IFOREST)
-			continue;
 		assert_int_equal(fn->detect(k, x, ROWS, FEATURES, scores), 0);
 		assert_int_equal(fn->detect(k, back, ROWS, FEATURES, again), 0);
 		for (size_t i = 0; i < ROWS; i++)
 			assert_true(fabs(scores[i] - again[ROWS - 1 - i]) <=
 				    1.1e-4 + 1e-9 * fabs(scores[i]));
 	}
+}
+
+/* Detectors whose scores do not depend on the units of features: seconds in place of microseconds.
+ */
+static void units_do_not_matter(void **state)
+{
+	static const enum detector kinds[] = {DETECTOR_MCD, DETECTOR_PCA, DETECTOR_IFOREST};
+	static const double units[] = {1e-6, 1024, 3};
+	double x[ROWS * FEATURES], y[ROWS * FEATURES], scores[ROWS], again[ROWS];
+
+	(void)state;
+	cloud(x, 8);
+	for (size_t i = 0; i < (size_t)ROWS * FEATURES; i++)
+		y[i] = x[i] * units[i % FEATURES];
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		assert_int_equal(fn->detect(kinds[k], x, ROWS, FEATURES, scores), 0);
+		assert_int_equal(fn->detect(kinds[k], y, ROWS, FEATURES, again), 0);
+		for (size_t i = 0; i < ROWS; i++)
+			assert_true(fabs(scores[i] - again[i]) <= 1.1e-4 + 1e-9 * fabs(scores[i]));
+	}
+}
+
+/* The same job stored twice has the same score twice, and does not hide the outlier. */
+static void duplicates(void **state)
+{
+	double x[2 * ROWS * FEATURES], scores[2 * ROWS];
+
+	(void)state;
+	cloud(x, 9);
+	memcpy(x + (size_t)ROWS * FEATURES, x, sizeof(x) / 2);
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		assert_int_equal(fn->detect(k, x, 2 * ROWS, FEATURES, scores), 0);
+		for (size_t i = 0; i < ROWS; i++)
+			assert_true(fabs(scores[i] - scores[ROWS + i]) <=
+				    1.1e-4 + 1e-9 * fabs(scores[i]));
+		/* whose copy is its own neighbour; COF and ABOD look only at neighbours */
+		for (size_t i = 0; i < ROWS && k != DETECTOR_COF && k != DETECTOR_ABOD; i++)
+			assert_true(scores[i] <= scores[7]);
+	}
+}
+
+/* Rows that are all equal, and one other row: no score is an error that is not reported. */
+static void equal_rows(void **state)
+{
+	double x[ROWS * FEATURES], scores[ROWS];
+
+	(void)state;
+	for (size_t i = 0; i < (size_t)ROWS * FEATURES; i++)
+		x[i] = 5;
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		int r = fn->detect(k, x, ROWS, FEATURES, scores);
+
+		/* no angle, and no component */
+		assert_int_equal(r, k == DETECTOR_ABOD || k == DETECTOR_PCA ? -EDOM : 0);
+		for (size_t i = 1; i < ROWS && r == 0; i++)
+			same(scores[i], scores[0]);
+	}
+	x[7 * FEATURES] = 6;
+	assert_int_equal(fn->detect(DETECTOR_MCD, x, ROWS, FEATURES, scores), 0);
+	for (size_t i = 0; i < ROWS; i++)
+		same(scores[i], i == 7 ? DBL_MAX : 0);
+}
+
+/* ---- minimum covariance determinant --------------------------------------------------------- */
+
+/* A feature that is the sum of others adds nothing; a row in which it is not is far away. */
+static void dependent_features(void **state)
+{
+	double x[ROWS * 3], plane[ROWS * 2], scores[ROWS], alone[ROWS];
+	uint64_t seed = 12;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS; i++) {
+		plane[2 * i] = x[3 * i] = (double)(random_next(&seed) % 1000);
+		plane[2 * i + 1] = x[3 * i + 1] = (double)(random_next(&seed) % 1000);
+		x[3 * i + 2] = x[3 * i] + x[3 * i + 1];
+	}
+	assert_int_equal(fn->detect(DETECTOR_MCD, x, ROWS, 3, scores), 0);
+	assert_int_equal(fn->detect(DETECTOR_MCD, plane, ROWS, 2, alone), 0);
+	for (size_t i = 0; i < ROWS; i++)
+		assert_true(fabs(scores[i] - alone[i]) < 2e-4);
+	x[3 * 7 + 2] += 50;
+	assert_int_equal(fn->detect(DETECTOR_MCD, x, ROWS, 3, scores), 0);
+	for (size_t i = 0; i < ROWS; i++)
+		assert_true(i == 7 ? scores[i] == DBL_MAX : scores[i] < 100);
+}
+
+/* Many outliers that hide each other from the mean and the covariance of all rows. */
+static void outliers_that_mask_each_other(void **state)
+{
+	double x[ROWS * 2], scores[ROWS];
+	uint64_t seed = 13;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS; i++)
+		for (size_t c = 0; c < 2; c++)
+			x[2 * i + c] = (double)(random_next(&seed) % 1000) + (i < 14 ? 3000 : 0);
+	assert_int_equal(fn->detect(DETECTOR_MCD, x, ROWS, 2, scores), 0);
+	for (size_t i = 0; i < 14; i++)
+		for (size_t k = 14; k < ROWS; k++)
+			assert_true(scores[i] > 4 * scores[k]);
+	/* fewer rows than twice the features */
+	assert_int_equal(fn->detect(DETECTOR_MCD, x, 7, 4, scores), -ENODATA);
 }
 
 static void repeatable(void **state)
@@ -215,16 +316,25 @@ static void names_of_detectors(void **state)
 		assert_int_equal(detector_by_name(detectors[k].name), k);
 		assert_int_equal(detector_by_name(detectors[k].stored), k);
 	}
-	assert_int_equal(detector_by_name("mcd"), DETECTOR_COUNT);
+	assert_int_equal(detector_by_name("lof"), DETECTOR_COUNT);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scores_as_pyod),      cmocka_unit_test(too_few_and_not_finite),
-		cmocka_unit_test(far_away_is_highest), cmocka_unit_test(order_does_not_matter),
-		cmocka_unit_test(repeatable),          cmocka_unit_test(one_class_is_optimal),
-		cmocka_unit_test(components),          cmocka_unit_test(names_of_detectors),
+		cmocka_unit_test(scores_as_pyod),
+		cmocka_unit_test(too_few_and_not_finite),
+		cmocka_unit_test(far_away_is_highest),
+		cmocka_unit_test(order_does_not_matter),
+		cmocka_unit_test(units_do_not_matter),
+		cmocka_unit_test(duplicates),
+		cmocka_unit_test(equal_rows),
+		cmocka_unit_test(dependent_features),
+		cmocka_unit_test(outliers_that_mask_each_other),
+		cmocka_unit_test(repeatable),
+		cmocka_unit_test(one_class_is_optimal),
+		cmocka_unit_test(components),
+		cmocka_unit_test(names_of_detectors),
 	};
 
 	return cmocka_run_group_tests(tests, load, NULL);
