@@ -145,7 +145,7 @@ results() {
   equal by_model "$(plimsoll alerts --json --model nosuch)" '[]'
   run -2 plimsoll alerts --acknowledge
   run -2 plimsoll alerts --note x
-  equal done "$(plimsoll alerts --acknowledge --by bob --note 'it'\''s known; DROP TABLE job' j4)" "1 alert acknowledged"
+  equal acknowledged "$(plimsoll alerts --acknowledge --by bob --note 'it'\''s known; DROP TABLE job' j4)" "1 alert acknowledged"
   equal twice "$(plimsoll alerts --acknowledge j4)" "0 alerts acknowledged"
   equal left "$(plimsoll alerts --json | jq -r '.[].jobid')" j5
   equal all "$(plimsoll alerts --all --json j4 | jq -c '.[0] | [.acknowledged != null, .acknowledged_by, .note]')" '[true,"bob","it'\''s known; DROP TABLE job"]'
@@ -153,6 +153,10 @@ results() {
   # the same finding again stays acknowledged; a job that is as usual has none
   plimsoll analyze --again j4 >/dev/null || equal status $? 4
   equal still "$(plimsoll alerts --json | jq -r '.[].jobid')" j5
+  # another feature: somebody has to look again
+  change "UPDATE job SET duration_us = 999000000 WHERE jobid = 'j4'"
+  plimsoll analyze --again j4 >/dev/null || equal status $? 4
+  equal reopened "$(plimsoll alerts --json j4 | jq -c '.[0] | [.features, .acknowledged, .acknowledged_by]')" '["cpu_time,duration",null,null]'
   plimsoll model delete whole
   plimsoll model create wide --tag exp_name:e j1 j2 j3 j4 j5
   equal usual "$(plimsoll analyze --again --json | jq .outliers)" 0
@@ -176,7 +180,7 @@ results() {
   plimsoll stop -q
   plimsoll submit -q
   plimsoll analyze >/dev/null || equal status $? 4
-  equal done "$(plimsoll list --ids --where 'not analysis.outlier_detection' | wc -l)" 0
+  equal acknowledged "$(plimsoll list --ids --where 'not analysis.outlier_detection' | wc -l)" 0
   plimsoll alerts -q --acknowledge --by bob 4242
   plimsoll analyses 4242 mine='{"a": [1, 2]}'
   plimsoll run -q -- sh -c '/bin/true; exit 0'
@@ -219,6 +223,24 @@ results() {
   run -2 plimsoll analyses j1 --replace
   run -2 plimsoll analyses
   run -1 plimsoll analyses nosuch
+}
+
+@test "many new jobs are compared in parts of at most 50 of about the same size" {
+  use_store
+  jobs 1
+  python3 - "$STORE" <<'P'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+columns = [row[1] for row in db.execute("PRAGMA table_info(job)")]
+for i in range(2, 61):
+    values = ", ".join({"no": f"no + {i}", "jobid": f"'j{i}'", "duration_us": f"duration_us + {i}" if i < 60 else "9000000000"}.get(c, c) for c in columns)
+    db.execute(f"INSERT INTO job ({', '.join(columns)}) SELECT {values} FROM job WHERE jobid = 'j1'")
+    for table, of in ("job_tag", "key, value"), ("job_sum", "metric, sum, max"):
+        db.execute(f"INSERT INTO {table} (job, {of}) SELECT j.no, {of} FROM {table}, job j WHERE j.jobid = 'j{i}' AND {table}.job = (SELECT no FROM job WHERE jobid = 'j1')")
+db.commit()
+P
+  run -4 plimsoll analyze --json
+  equal parts "$(jq -c '[.analysed, ([.jobs[].results[0].compared] | unique), [.jobs[] | select(.results[0].count > 0) | .jobid]]' <<<"$output")" '[60,[30],["j60"]]'
 }
 
 # ---- the daemon ------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ const struct command command_sql = {
 		"accessed. A superuser of a PostgreSQL server could access them anyway; so a statement "
 		"on such a connection is refused unless the setting sql_superuser is yes.\n\n"
 		"The views are jobs, job_tags, job_annotations, job_hosts, job_sums, job_warnings, "
-		"job_proc_tags, job_executables, job_operations, job_users, job_profiles, job_analyses, "
+		"job_proc_tags, job_executables, job_operations, job_users, job_profiles, job_analyses, alerts, "
 		"processes, threads, events, series, samples "
 		"and absences. Their columns have the names and units of plimsoll-metrics(7); times are "
 		"microseconds since 1970. The underlying tables may change between versions.\n\n"

@@ -5,10 +5,11 @@
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
 
-/* A transaction in which the job cannot disappear. */
-static int begin_with(struct store *s, int64_t job, struct strbuf *why)
+/* A transaction in which the job cannot disappear; *inner: it is the caller's. */
+static int begin_with(struct store *s, int64_t job, bool *inner, struct strbuf *why)
 {
-	int r = store_begin(s);
+	*inner = s->in_transaction;
+	int r = *inner ? 0 : store_begin(s);
 
 	if (r < 0)
 		return strbuf_fail(why, r, "%s", store_error(s));
@@ -16,13 +17,14 @@ static int begin_with(struct store *s, int64_t job, struct strbuf *why)
 	if (r == 0)
 		return 0;
 	strbuf_addstr(why, r == -ESTALE ? "the job was deleted" : store_error(s));
-	store_rollback(s);
+	if (!*inner)
+		store_rollback(s);
 	return r == -ESTALE ? -ENOENT : r;
 }
 
-static int end_with(struct store *s, int r, struct strbuf *why)
+static int end_with(struct store *s, int r, bool inner, struct strbuf *why)
 {
-	int e = store_end(s, r);
+	int e = inner ? r : store_end(s, r);
 
 	if (e < 0 && !why->len)
 		strbuf_addstr(why, store_error(s));
@@ -62,7 +64,8 @@ static int check_size(struct store *s, int64_t job, struct strbuf *why)
 int analyses_set(struct store *s, int64_t job, const struct value *pairs, bool replace,
 		 struct strbuf *why)
 {
-	int r = begin_with(s, job, why);
+	bool inner;
+	int r = begin_with(s, job, &inner, why);
 
 	if (r < 0)
 		return r;
@@ -76,7 +79,7 @@ int analyses_set(struct store *s, int64_t job, const struct value *pairs, bool r
 	}
 	if (r == 0)
 		r = check_size(s, job, why);
-	return end_with(s, r, why);
+	return end_with(s, r, inner, why);
 }
 
 int analyses_remove(struct store *s, int64_t job, const char *key, struct strbuf *why)
@@ -178,7 +181,8 @@ static int drop_alerts(struct store *s, int64_t job, const struct value *results
 int analysis_store(struct store *s, int64_t job, const struct value *results, struct strbuf *why)
 {
 	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
-	int r = begin_with(s, job, why);
+	bool inner;
+	int r = begin_with(s, job, &inner, why);
 
 	if (r < 0)
 		return r;
@@ -189,7 +193,7 @@ int analysis_store(struct store *s, int64_t job, const struct value *results, st
 	for (size_t i = 0; i < results->list.count && r == 0; i++)
 		if (value_get_int(results->list.items[i], "count") > 0)
 			r = add_alert(s, job, results->list.items[i]);
-	return end_with(s, r, why);
+	return end_with(s, r, inner, why);
 }
 
 int alerts_move(struct store *s, int64_t from, int64_t to)

@@ -32,7 +32,8 @@ int analyses_remove(struct store *s, int64_t job, const char *key, struct strbuf
 /* Is ANALYSIS_OUTLIERS there? 1 or 0, or a negative errno. */
 int analysis_is_done(struct store *s, int64_t job);
 /* Stores the results of a job in place of earlier ones, and its alerts. An acknowledged alert stays
- * acknowledged if it is about the same features. -ENOENT: the job is gone. */
+ * acknowledged if it is about the same features. Within the caller's transaction, if there is one.
+ * -ENOENT: the job is gone. */
 int analysis_store(struct store *s, int64_t job, const struct value *results, struct strbuf *why);
 
 /* The alerts of a job that is stored again under another number. */

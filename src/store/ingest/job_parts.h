@@ -62,9 +62,9 @@ struct part_coming {
 /*
  * Prepares to ingest a part of job `there`. 0: it joins *ret, and the stored samples belong to the
  * new job. 1: remove the stored job, because the part has all of it; *ret has its tags,
- * annotations and analyses. -EEXIST: it is stored already; *proved: with all of its records. -ENOTUNIQ: it can
- * neither join nor replace the stored job without a loss. -ESTALE: start again without staging.
- * Errors are explained in *why.
+ * annotations and analyses. -EEXIST: it is stored already; *proved: with all of its records.
+ * -ENOTUNIQ: it can neither join nor replace the stored job without a loss. -ESTALE: start again
+ * without staging. Errors are explained in *why.
  */
 int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
 	       const struct part_coming *c, bool *proved, struct strbuf *why);

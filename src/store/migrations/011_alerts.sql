@@ -1,7 +1,7 @@
 -- Outliers that an analysis found, for somebody to look at: one row per job and model, with '' for jobs that were compared
 -- with each other. json is a list of the flagged values; features, their names, tells a new finding from a known one.
 
-CREATE TABLE job_alert (
+CREATE TABLE IF NOT EXISTS job_alert (
   job BIGINT NOT NULL,
   model TEXT NOT NULL,
   found_us BIGINT NOT NULL,
@@ -14,6 +14,7 @@ CREATE TABLE job_alert (
   PRIMARY KEY (job, model)
 ) {keyed};
 
+DROP VIEW IF EXISTS alerts;
 CREATE VIEW alerts AS
 SELECT j.no AS job, j.jobid, j.jobname, j.username AS "user", j.start_us AS start, nullif(a.model, '') AS model,
   a.found_us AS found, a.outliers, a.features, a.json AS detail, a.acknowledged_us AS acknowledged,

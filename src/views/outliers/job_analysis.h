@@ -42,6 +42,11 @@ struct analysis_job {
 	const char *label;
 };
 
+struct analysis_kept {
+	const struct analysis_job *job;
+	struct value *results;
+};
+
 struct analysis {
 	struct store *store;
 	const char *keys; /* of tags: jobs with the same values are alike; separated by blanks */
@@ -51,6 +56,8 @@ struct analysis {
 	struct analysis_models models;
 	struct strbuf notes; /* lines: what was not analysed, and why */
 	size_t analysed, flagged, left;
+	struct analysis_kept kept[ANALYSIS_JOBS_MAX]; /* not yet stored */
+	size_t kept_count;
 };
 #define ANALYSIS_INIT                 \
 	{                             \

@@ -21,30 +21,57 @@ struct reference {
 
 void analysis_release(struct analysis *a)
 {
+	for (size_t i = 0; i < a->kept_count; i++)
+		value_free(a->kept[i].results);
 	analysis_models_release(&a->models);
 	strbuf_release(&a->notes);
 }
 
 /* ---- storing -------------------------------------------------------------------------------- */
 
-static int keep(struct analysis *a, const struct analysis_job *job, const struct value *results,
+/* Stores what was kept in one transaction, and then tells of it. */
+static int flush(struct analysis *a, struct strbuf *why)
+{
+	int r = a->kept_count ? store_begin(a->store) : 0;
+
+	for (size_t i = 0; i < a->kept_count && r == 0; i++) {
+		struct analysis_kept *k = &a->kept[i];
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+		r = analysis_store(a->store, k->job->no, k->results, &reason);
+		if (r == -ENOENT) {
+			strbuf_addf(&a->notes, "job %s was deleted meanwhile\n", k->job->label);
+			a->left++;
+			value_free(k->results);
+			k->results = NULL;
+			r = 0;
+		}
+	}
+	if (a->kept_count)
+		r = store_end(a->store, r);
+	if (r < 0)
+		strbuf_addstr(why, store_error(a->store));
+	for (size_t i = 0; i < a->kept_count; i++) {
+		struct analysis_kept *k = &a->kept[i];
+
+		if (r == 0 && k->results) {
+			a->analysed++;
+			a->flagged += analysis_count(k->results) > 0;
+			if (a->tell)
+				a->tell(a->user, k->job, k->results);
+		}
+		value_free(k->results);
+	}
+	a->kept_count = 0;
+	return r;
+}
+
+/* Takes no results: refers to them. */
+static int keep(struct analysis *a, const struct analysis_job *job, struct value *results,
 		struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	int r = analysis_store(a->store, job->no, results, &reason);
-
-	if (r == -ENOENT) {
-		strbuf_addf(&a->notes, "job %s was deleted meanwhile\n", job->label);
-		a->left++;
-		return 0;
-	}
-	if (r < 0)
-		return strbuf_fail(why, r, "%s", reason.buf);
-	a->analysed++;
-	a->flagged += analysis_count(results) > 0;
-	if (a->tell)
-		a->tell(a->user, job, results);
-	return 0;
+	a->kept[a->kept_count++] = (struct analysis_kept){job, value_ref(results)};
+	return a->kept_count == ARRAY_SIZE(a->kept) ? flush(a, why) : 0;
 }
 
 /* ---- jobs that are alike -------------------------------------------------------------------- */
@@ -301,6 +328,8 @@ int analyse_jobs(struct analysis *a, const struct analysis_job *jobs, size_t cou
 		return strbuf_fail(why, r, "%s", store_error(a->store));
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = analyse_one(a, jobs, i, &g, why);
+	if (r >= 0)
+		r = flush(a, why);
 	if (g.count)
 		qsort(g.v, g.count, sizeof(*g.v), by_group);
 	for (size_t i = 0, n; i < g.count && r >= 0; i += n) {
@@ -308,6 +337,8 @@ int analyse_jobs(struct analysis *a, const struct analysis_job *jobs, size_t cou
 			n++;
 		r = compare_group(a, jobs, g.v + i, n, why);
 	}
+	if (r >= 0)
+		r = flush(a, why);
 	note_others(a, &g);
 	for (size_t i = 0; i < g.count; i++)
 		free(g.v[i].group);
