@@ -15,11 +15,24 @@
 #include "jobs/tags.h"
 #include "store/job_admin.h"
 
+/* Any value of JSON; NULL: it is not one. */
+static struct value *json_value(const char *s)
+{
+	_cleanup_free_ char *wrapped = xasprintf("[%s]", s);
+	_cleanup_value_ struct value *list = NULL;
+
+	if (value_from_json(wrapped, strlen(wrapped), &list, NULL) < 0 || list->list.count != 1)
+		return NULL;
+	return value_ref(list->list.items[0]);
+}
+
 /* Integers, True, False and None keep their meaning, everything else is text. */
-static struct value *value_of(const char *s)
+static struct value *value_of(const char *s, bool json)
 {
 	int64_t number;
 
+	if (json)
+		return json_value(s);
 	if (parse_i64(s, &number) == 0)
 		return value_int(number);
 	if (!strcasecmp(s, "true") || !strcasecmp(s, "false"))
@@ -41,9 +54,10 @@ static bool sets_tags(const char *pair)
 }
 
 /* Nothing is changed unless all pairs are valid. */
-static bool pair_is_good(const char *pair, struct strbuf *why)
+static bool pair_is_good(const char *pair, bool json, struct strbuf *why)
 {
 	const char *equals = strchr(pair, '=');
+	_cleanup_value_ struct value *parsed = json && equals ? json_value(equals + 1) : NULL;
 
 	if (!equals || equals == pair || strspn(pair, " \t\r\n") >= (size_t)(equals - pair)) {
 		strbuf_addf(why, "'%s' is not KEY=VALUE", pair);
@@ -54,15 +68,24 @@ static bool pair_is_good(const char *pair, struct strbuf *why)
 			    pair);
 		return false;
 	}
+	if (json && !parsed) {
+		strbuf_addf(why, "the value of '%s' is not JSON", pair);
+		return false;
+	}
 	if (!sets_tags(pair))
 		return true;
-	_cleanup_value_ struct value *tags = tags_parse_all(equals + 1, why);
+	if (parsed && parsed->kind != VALUE_STR) {
+		strbuf_addf(why, "tags are a text, not '%s'", equals + 1);
+		return false;
+	}
+	_cleanup_value_ struct value *tags =
+		tags_parse_all(parsed ? parsed->str.data : equals + 1, why);
 	return tags != NULL;
 }
 
 /* The annotations to make, KEY=VALUE. */
 struct notes {
-	bool replace;
+	bool replace, json;
 	char *const *pairs;
 	int count;
 };
@@ -77,9 +100,10 @@ static void apply(struct value *meta, const struct notes *n)
 		const char *pair = n->pairs[i], *text = strchr(pair, '=') + 1;
 		_cleanup_free_ char *key = xstrndup(pair, (size_t)(text - 1 - pair));
 
-		value_set(fresh, key, value_of(text));
+		value_set(fresh, key, value_of(text, n->json));
 		if (sets_tags(pair)) {
-			struct value *tags = tags_parse(text, NULL);
+			struct value *tags =
+				tags_parse(n->json ? value_get_str(fresh, key) : text, NULL);
 
 			(void)notes_mask(tags);
 			meta_set_tags(meta, tags);
@@ -282,11 +306,12 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *target = argc && !strchr(argv[0], '=') ? argv[0] : NULL;
 	const struct notes n = {.replace = o->replace || o->clear,
+				.json = o->json,
 				.pairs = argv + (target != NULL),
 				.count = argc - (target != NULL)};
 
 	for (int i = 0; i < n.count; i++)
-		if (!pair_is_good(n.pairs[i], &why)) {
+		if (!pair_is_good(n.pairs[i], n.json, &why)) {
 			int status = usage_error("annotate", "annotate: %s; nothing was changed",
 						 why.buf);
 

@@ -332,6 +332,14 @@ C
   equal merged "$(jq -c '[.annotations.a, .annotations.b]' job/job.json)" '[2,"two"]'
   plimsoll annotate --replace job z=9
   equal replaced "$(jq -c .annotations job/job.json)" '{"z":9}'
+  plimsoll annotate --replace --json job 'a="1"' b=1.5 'c=[1, {"d": null}]'
+  equal json "$(jq -c .annotations job/job.json)" '{"a":"1","b":1.5,"c":[1,{"d":null}]}'
+  run -2 plimsoll annotate --json job a=1 b=text
+  [[ $output == *"the value of 'b=text' is not JSON; nothing was changed"* ]] || fail "$output"
+  equal unchanged "$(jq -c .annotations.a job/job.json)" '"1"'
+  run -2 plimsoll annotate --json job PLIMSOLL_JOB_TAGS=3
+  plimsoll annotate --json job 'PLIMSOLL_JOB_TAGS="x:y"'
+  equal tags "$(jq -c .tags job/job.json)" '{"x":"y"}'
   plimsoll annotate job 'PLIMSOLL_JOB_TAGS=exp:one;k:v'
   equal tags "$(jq -c .tags job/job.json)" '{"exp":"one","k":"v"}'
   run plimsoll annotate job

@@ -248,7 +248,7 @@ L
     run -0 epmt -h "$command"
     [[ $output == "usage: epmt $command "* ]] || fail "$command: $output"
   done
-  equal commands "$(epmt help 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p' | wc -l)" 29
+  equal commands "$(epmt help 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p' | wc -l)" 30
   epmt submit --help | grep -q -- '-p, --num-cpus \[N\]'
   epmt dump --help | grep -q -- '-k, --key KEY'
   [[ $(epmt dump --help) != *--num-cpus* ]] || fail "an option of another command"

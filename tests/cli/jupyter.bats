@@ -21,6 +21,19 @@ setup_file() {
   equal told "$(jq '[.cells[].outputs[]? | select(.name == "stderr")] | length' ran.ipynb)" 0
 }
 
+# bats test_tags=epmt
+@test "jupyter nbconvert executes the notebooks with EPMT's functions" {
+  export PLIMSOLL_DB=$WORK/epmt.db
+  PATH=$PATH /usr/bin/python3 "$PL_SOURCE/tests/cli/epmt_api_check.py" jobs jobs
+  plimsoll submit -q jobs/?
+  export PYTHONPATH=$PL_BUILD/share/plimsoll/epmt:$PL_BUILD/share/plimsoll/python
+  for name in query outliers data_movement graphs comparison; do
+    jupyter nbconvert --to notebook --execute --output-dir . --output "$name" "$PL_BUILD/share/plimsoll/epmt/notebooks/$name.ipynb" 2>log || fail "$(tail -5 log)"
+    equal "errors of $name" "$(jq '[.cells[].outputs[]? | select(.output_type == "error")] | length' "$name.ipynb")" 0
+  done
+  at_least pictures "$(jq -s '[.[].cells[].outputs[]? | select(.data["image/png"])] | length' ./*.ipynb)" 8
+}
+
 @test "plimsoll notebook: Jupyter serves the notebook, with arguments of the user's" {
   local port allow=()
   port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

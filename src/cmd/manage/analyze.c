@@ -5,8 +5,8 @@
 #include "analysis/outliers/model.h"
 #include "cmd/actions.h"
 #include "context/job_selection.h"
+#include "views/outliers/feature_text.h"
 #include "views/outliers/job_analysis.h"
-#include "views/outliers/outlier_print.h"
 #include "views/stream_table.h"
 
 #define EXIT_OUTLIERS 4

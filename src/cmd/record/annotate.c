@@ -12,6 +12,8 @@ static const struct option_row rows[] = {
 	 AT(struct annotate_options, replace)},
 	{OPT_FLAG, 0, "clear", NULL, "like --replace, but new annotations are optional",
 	 AT(struct annotate_options, clear)},
+	{OPT_FLAG, 0, "json", NULL, "values are JSON, such as 1.5, \"12\" or [96, 49]",
+	 AT(struct annotate_options, json)},
 	ROWS_STORE,
 };
 
@@ -27,7 +29,8 @@ const struct command command_annotate = {
 		"sets the tags of the job. If an argument is not KEY=VALUE, nothing is changed.",
 	.examples = "  plimsoll annotate model=v3 members=12\n"
 		    "  plimsoll annotate 685000.tgz reviewed=True\n"
-		    "  plimsoll annotate 685000 reviewed=True      in the store\n",
+		    "  plimsoll annotate 685000 reviewed=True      in the store\n"
+		    "  plimsoll annotate --json 685000 'version=\"12\"' 'grid=[96, 49]'\n",
 	OPTIONS(struct annotate_options, rows),
 	.run = run,
 };

@@ -91,6 +91,8 @@ static int run_notebook(struct context *ctx, const struct epmt *e)
 	struct notebook_options o = {.argc = e->word_count, .argv = e->words};
 
 	epmt_say_store(ctx);
+	if (epmt_python_environment(ctx) < 0)
+		return EXIT_FAILED;
 	return do_notebook(ctx, &o);
 }
 
@@ -135,12 +137,8 @@ static int run_help(struct context *ctx, const struct epmt *e)
 {
 	const struct epmt_command *c = NULL;
 
-	if (e->word_count && !strcmp(e->words[0], "api")) {
-		puts("There is no Python inside. plimsoll.py in share/plimsoll/python gives jobs, "
-		     "processes and samples\nto any Python; `epmt list` and `plimsoll sql` answer "
-		     "questions.");
-		return EXIT_OK;
-	}
+	if (e->word_count && !strcmp(e->words[0], "api"))
+		return epmt_help_api(ctx, e);
 	if (e->word_count && !(c = find_command(e->words[0])))
 		return no_command(e->words[0]);
 	if (c) {
@@ -152,7 +150,7 @@ static int run_help(struct context *ctx, const struct epmt *e)
 	return EXIT_OK;
 }
 
-/* Commands that need EPMT's Python, and what there is instead. */
+/* Commands that only EPMT itself has, and what there is instead. */
 static int say_instead(struct context *ctx, const struct epmt *e)
 {
 	static const struct {
@@ -161,9 +159,6 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 		{"gui",
 		 "there is no graphical interface yet; `epmt list` and `epmt dump` show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
-		{"python", "Python is not built in; import plimsoll.py "
-			   "from share/plimsoll/python"},
-		{"shell", "there is no Python inside; `plimsoll sql` answers questions"},
 		{"unittest", "`make check` in the source tree runs the tests"},
 	};
 
@@ -201,7 +196,8 @@ const struct epmt_command epmt_commands[] = {
 	{"explore", "EXPERIMENT", "show the components and time segments of an experiment",
 	 epmt_explore, NULL},
 	{"gui", "", "(there is no graphical interface in this version)", say_instead, NULL},
-	{"help", "[COMMAND]", "print this, with all settings", run_help, NULL},
+	{"help", "[COMMAND | api [FUNCTION ...]]", "print this, with all settings", run_help,
+	 "help api lists the functions of the Python modules; with names it explains these."},
 	{"integration", "", "(not here: make check)", say_instead, NULL},
 	{"list",
 	 "[jobs|procs|thread_metrics|job_proc_tags|op_metrics|refmodels|unprocessed_jobs|unanalyzed_jobs] "
@@ -215,15 +211,19 @@ const struct epmt_command epmt_commands[] = {
 	 epmt_migrate, NULL},
 	{"notebook", "[-- ARGUMENT ...]", "Jupyter with a notebook about the last job",
 	 run_notebook, NULL},
-	{"python", "", "(there is no Python inside)", say_instead, NULL},
+	{"python", "[FILE|-|-c CODE] [ARGUMENT ...]", "run Python with EPMT's modules", epmt_python,
+	 "The modules are epmt_query, epmt_outliers, epmt_stat and epmt_exp_explore; `epmt help "
+	 "api` lists\ntheir functions. Everything behind `python` is Python's."},
 	{"retire", "", "remove old jobs from the store", epmt_retire, NULL},
 	{"run", "[--] COMMAND [ARGUMENT ...]", "run a command and record its processes", run_run,
 	 "One argument is a line for the shell; of several, each is one argument of the command."},
 	{"schema", "", "print the tables of the store", epmt_schema, NULL},
-	{"shell", "", "(there is no Python inside)", say_instead, NULL},
+	{"shell", "[ARGUMENT ...]", "an interactive Python with EPMT's modules imported",
+	 epmt_shell, "IPython where it is installed. eq, eod, es and exp are the modules."},
 	{"source", "", "print what a shell evaluates to record", run_source, NULL},
 	{"stage", "[DIRECTORY ...]", "pack a job and move it away", run_stage, NULL},
 	{"start", "", "begin a job", run_start, NULL},
+	{"stat", "<REQUEST.json", "statistics of numbers, for the Python modules", epmt_stat, NULL},
 	{"stop", "", "end a job", run_stop, NULL},
 	{"submit", FILES, "put jobs into the store", run_submit, NULL},
 	{"unittest", "", "(not here: make check)", say_instead, NULL},

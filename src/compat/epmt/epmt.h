@@ -70,3 +70,9 @@ int epmt_migrate(struct context *ctx, const struct epmt *e);
 int epmt_concat(struct context *ctx, const struct epmt *e);
 int epmt_convert(struct context *ctx, const struct epmt *e);
 int epmt_daemon(struct context *ctx, const struct epmt *e);
+int epmt_stat(struct context *ctx, const struct epmt *e);
+int epmt_python(struct context *ctx, const struct epmt *e);
+int epmt_shell(struct context *ctx, const struct epmt *e);
+int epmt_help_api(struct context *ctx, const struct epmt *e);
+/* Sets PYTHONPATH and the store for a Python that imports EPMT's modules. */
+int epmt_python_environment(struct context *ctx);

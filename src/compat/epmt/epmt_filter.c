@@ -17,6 +17,7 @@ void epmt_filter_init(struct epmt_filter *f, unsigned scope)
 void epmt_filter_release(struct epmt_filter *f)
 {
 	filter_free(f->where);
+	free(f->expression);
 	free(f->order);
 	value_free(f->hosts);
 	value_free(f->tag_sets);
@@ -80,7 +81,8 @@ static int take_post_process(struct epmt_filter *f PL_UNUSED, const char *value,
 
 static int take_format(struct epmt_filter *f, const char *value, struct strbuf *why)
 {
-	static const char *const names[] = {"terse", "dict", "pandas"};
+	/* json is ours: dicts for programs, the Python modules among them */
+	static const char *const names[] = {"terse", "dict", "pandas", "json"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], value)) {
@@ -89,17 +91,17 @@ static int take_format(struct epmt_filter *f, const char *value, struct strbuf *
 		}
 	return wrong(why,
 		     !strcmp(value, "orm")
-			     ? "terse, dict or pandas (orm objects exist in Python only)"
-			     : "terse, dict or pandas",
+			     ? "terse, dict, pandas or json (orm objects exist in Python only)"
+			     : "terse, dict, pandas or json",
 		     value);
 }
 
-static int take_filter(struct epmt_filter *f PL_UNUSED, const char *value PL_UNUSED,
-		       struct strbuf *why)
+/* EPMT's is an expression of Python; ours is a filter, which the Python modules make of it. */
+static int take_filter(struct epmt_filter *f, const char *value, struct strbuf *why PL_UNUSED)
 {
-	return strbuf_fail(
-		why, -EINVAL,
-		"takes a Python expression, which is not supported; use `plimsoll query`");
+	free(f->expression);
+	f->expression = xstrdup(value);
+	return 0;
 }
 
 /* "06/15/2019 08:00", a Unix time, or a number of days ago: 0, -7. */
@@ -308,6 +310,7 @@ static int take_duration(struct epmt_filter *f, const char *value, struct strbuf
 #define OPERATIONS EPMT_OPERATIONS
 #define PROCESSES EPMT_PROCESSES
 #define TAGS EPMT_PROC_TAGS
+#define ALL (JOBS | PROCESSES | TAGS | EPMT_THREADS | EPMT_MODELS | EPMT_OPERATIONS)
 
 static const struct keyword {
 	const char *key;
@@ -322,7 +325,7 @@ static const struct keyword {
 	{"exact_tags_only", OPERATIONS, take_exact},
 	{"exclude", TAGS, take_exclude},
 	{"fltr", JOBS | PROCESSES, take_filter},
-	{"fmt", JOBS | PROCESSES, take_format},
+	{"fmt", ALL, take_format},
 	{"fold", TAGS, take_fold},
 	{"group_by_tag", OPERATIONS, take_by_tag},
 	{"hosts", JOBS | PROCESSES, take_hosts},
@@ -448,6 +451,11 @@ int epmt_filter_end(struct epmt_filter *e, struct strbuf *why)
 	if (e->has_after)
 		filter_require_number(f, "after", FILTER_IS, e->after);
 	int r = require_hosts(f, e->hosts, why);
+	if (r == 0 && e->expression) {
+		r = filter_parse(f, e->expression, why);
+		if (r < 0)
+			strbuf_addstr(why, "; fltr takes a filter as `plimsoll query` does");
+	}
 	if (r == 0)
 		r = require_sets(f, e, why);
 	if (r == 0)

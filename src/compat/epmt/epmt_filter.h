@@ -5,17 +5,20 @@
 #include "core/value.h"
 #include "store/query.h"
 
-enum epmt_format { FORMAT_DEFAULT, FORMAT_TERSE, FORMAT_DICT, FORMAT_PANDAS };
+enum epmt_format { FORMAT_DEFAULT, FORMAT_TERSE, FORMAT_DICT, FORMAT_PANDAS, FORMAT_JSON };
 
 /* Which functions have a keyword. */
 #define EPMT_JOBS 1u
 #define EPMT_PROCESSES 2u
 #define EPMT_PROC_TAGS 4u
 #define EPMT_OPERATIONS 8u
+#define EPMT_THREADS 16u
+#define EPMT_MODELS 32u
 
 struct epmt_filter {
 	unsigned scope;
 	struct filter *where; /* made by epmt_filter_end() */
+	char *expression;     /* more conditions, in our language; NULL: none */
 	char *order;          /* a key; "-" in front: descending; NULL: by start */
 	uint64_t limit, offset;
 	enum epmt_format format;

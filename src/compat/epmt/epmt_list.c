@@ -162,8 +162,16 @@ static int print_table(const struct value *rows)
 /* A list that may be long: printed item by item, or kept for a table. */
 struct items {
 	struct value *rows; /* of the table; NULL: print */
-	bool any;
+	bool json, any;
 };
+
+static void put_json(const struct value *v)
+{
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
+
+	value_to_json(v, &j, NULL);
+	fputs(j.out.buf, stdout);
+}
 
 static void put_item(struct items *out, const struct value *v)
 {
@@ -171,6 +179,9 @@ static void put_item(struct items *out, const struct value *v)
 
 	if (out->rows) {
 		value_append(out->rows, value_ref((struct value *)v));
+	} else if (out->json) {
+		fputs(out->any ? ",\n" : "[", stdout);
+		put_json(v);
 	} else {
 		value_to_python(v, &text, true);
 		printf("%s%s", out->any ? ", " : "[", text.buf);
@@ -183,6 +194,16 @@ static int end_items(struct items *out)
 	if (out->rows)
 		return print_table(out->rows);
 	puts(out->any ? "]" : "[]");
+	return 0;
+}
+
+/* Dicts as a table, or as JSON. */
+static int print_dicts(const struct listing *l, const struct value *rows)
+{
+	if (l->filter.format != FORMAT_JSON)
+		return print_table(rows);
+	put_json(rows);
+	putchar('\n');
 	return 0;
 }
 
@@ -202,7 +223,8 @@ static int list_jobs(struct listing *l)
 {
 	enum epmt_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
-	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
+	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL,
+			    .json = format == FORMAT_JSON};
 	struct job_filter f = job_filter_of(l);
 	struct job_query jq;
 
@@ -228,7 +250,8 @@ static int list_processes(struct listing *l)
 {
 	enum epmt_format format = l->filter.format;
 	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
-	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL};
+	struct items out = {.rows = format == FORMAT_PANDAS ? rows : NULL,
+			    .json = format == FORMAT_JSON};
 	struct epmt_processes p;
 	int r = epmt_processes_begin(&p, l->store, &l->filter, l->ids, l->id_count);
 
@@ -243,7 +266,7 @@ static int list_processes(struct listing *l)
 			put_item(&out, v);
 	}
 	epmt_processes_end(&p);
-	if (r == 0 && !out.any) {
+	if (r == 0 && !out.any && !out.json) {
 		log_info("there are no such processes");
 		return -ENOENT;
 	}
@@ -269,7 +292,7 @@ static int list_threads(struct listing *l)
 		if (r == -ENOENT)
 			log_error("there is no process %s", l->ids[i]);
 	}
-	return r < 0 ? r : print_table(rows);
+	return r < 0 ? r : print_dicts(l, rows);
 }
 
 /* ---- tags of processes ---------------------------------------------------------------------- */
@@ -315,7 +338,7 @@ static int list_proc_tags(struct listing *l)
 		stmt_prepare(l->store, "SELECT jobid, tags FROM job_proc_tags ORDER BY job, tags");
 	_cleanup_value_ struct value *sorted = value_new(VALUE_DICT);
 	_cleanup_value_ struct value *folded = value_new(VALUE_DICT);
-	struct items out = {0};
+	struct items out = {.json = l->filter.format == FORMAT_JSON};
 	int r;
 
 	while ((r = stmt_step(st)) == 1) {
@@ -339,7 +362,10 @@ static int list_proc_tags(struct listing *l)
 	value_sort(folded);
 	value_sort(sorted);
 	if (l->filter.fold) {
-		print_python(folded);
+		if (out.json)
+			put_json(folded);
+		else
+			print_python(folded);
 		return 0;
 	}
 	for (size_t i = 0; i < value_pairs(sorted); i++)
@@ -376,7 +402,9 @@ static int list_models(struct listing *l)
 	_cleanup_value_ struct value *models = NULL;
 	int r = epmt_models(l->store, &models);
 
-	if (r == 0)
+	if (r == 0 && l->filter.format == FORMAT_JSON)
+		put_json(models);
+	else if (r == 0)
 		print_python(models);
 	return r;
 }
@@ -386,11 +414,11 @@ static int list_operations(struct listing *l)
 	_cleanup_value_ struct value *operations = NULL;
 	int r = epmt_op_metrics(l->store, &l->filter, l->ids, l->id_count, &operations);
 
-	if (r == 0 && !operations->list.count) {
+	if (r == 0 && !operations->list.count && l->filter.format != FORMAT_JSON) {
 		log_info("no process of these jobs has such tags");
 		return -ENOENT;
 	}
-	return r == 0 ? print_table(operations) : r;
+	return r == 0 ? print_dicts(l, operations) : r;
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */
@@ -403,11 +431,11 @@ static const struct {
 	{"jobs", EPMT_JOBS, list_jobs},
 	{"procs", EPMT_PROCESSES, list_processes},
 	{"processes", EPMT_PROCESSES, list_processes},
-	{"thread_metrics", 0, list_threads},
+	{"thread_metrics", EPMT_THREADS, list_threads},
 	{"job_proc_tags", EPMT_PROC_TAGS, list_proc_tags},
 	{"unprocessed_jobs", 0, list_unprocessed},
 	{"unanalyzed_jobs", EPMT_JOBS, list_unanalysed},
-	{"refmodels", 0, list_models},
+	{"refmodels", EPMT_MODELS, list_models},
 	{"op_metrics", EPMT_OPERATIONS, list_operations},
 };
 
@@ -451,7 +479,7 @@ int epmt_list(struct context *ctx, const struct epmt *e)
 		log_error("%s", why.buf);
 	if (r < 0)
 		return EXIT_FAILED;
-	if (rows[row].scope && check_ids(&l) < 0)
+	if (rows[row].scope & (EPMT_JOBS | EPMT_PROCESSES | EPMT_PROC_TAGS) && check_ids(&l) < 0)
 		return EXIT_FAILED;
 	r = rows[row].list(&l);
 	if (r < 0 && r != -ENOENT && l.store->error.len)

@@ -234,13 +234,15 @@ int epmt_parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 	bool running = e->command && !strcmp(e->command, "run");
 	bool notebook = e->command && !strcmp(e->command, "notebook");
 	bool daemon = e->command && !strcmp(e->command, "daemon");
+	bool python = e->command && among("python shell", e->command);
 	for (int i = 1; i < argc && r == 0; i++) {
 		const char *arg = argv[i];
 		bool end = !strcmp(arg, "--");
 
 		/* the rest belongs to another program, or to the command's own parser */
+		bool help = !strcmp(arg, "-h") || !strcmp(arg, "--help");
 		if (seen && ((running && (end || arg[0] != '-')) || (notebook && end) ||
-			     (daemon && strcmp(arg, "-h") != 0 && strcmp(arg, "--help") != 0))) {
+			     ((daemon || python) && !help))) {
 			e->words = argv + i + (end && !daemon);
 			e->word_count = argc - i - (end && !daemon);
 			return 0;
