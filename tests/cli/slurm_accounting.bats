@@ -16,17 +16,21 @@ setup_file() {
   submit() { sbatch -Q -W --parsable "$@" >>ids || true; }
   record="PLIMSOLL_PREFIX=$S/jobs/prefix $PL_BUILD/bin/plimsoll run -q --no-submit --"
   submit -J timeout -t 1 --wrap "$record sleep 300" &
+  local late=$!
   submit -J 'a | b' -N 2 -n 2 --mem=100 --wrap "$record sleep 0.2; srun -n 2 true; srun -n 1 sh -c 'exit 3'; true"
   submit -J array --array=1-3 --wrap "$record sh -c 'exit \$((SLURM_ARRAY_TASK_ID == 2))'"
   submit -J failed --wrap "$record sh -c 'exit 7'"
   submit -J cancelled --wrap "$record sleep 300" &
+  late+=" $!"
   for _ in $(seq 100); do
     squeue -h -n cancelled -t R | grep -q . && break
     sleep 0.2
   done
   sleep 1
   scancel -n cancelled
-  wait
+  # not for the daemons
+  # shellcheck disable=SC2086
+  wait $late || true
   for dir in prefix/[0-9]*; do "$PL_BUILD/bin/plimsoll" submit -q --db "$STORE" "$dir"; done
 }
 
