@@ -144,6 +144,7 @@ bats_test(interop.clickhouse cli/clickhouse.bats interop root)
 bats_test(interop.jupyter cli/jupyter.bats interop user)
 bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
+bats_test(interop.sacct cli/slurm_accounting.bats interop root)
 bats_test(interop.readers cli/readers_clickhouse.bats interop user)
 
 # real programs, with and without recording

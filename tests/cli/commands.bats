@@ -72,7 +72,7 @@ list --limit many|--limit takes a whole number, not 'many'
 tree --min-cpu much|--min-cpu takes a duration such as 500ms, 10s or 2h, not 'much'
 records --format xml|--format takes csv, jsonl, table or tsv, not 'xml'
 report --format xml|--format takes text, json, html or pdf, not 'xml'
-export --what all|--what takes processes, threads, samples or jobs, not 'all'
+export --what all|--what takes processes, threads, samples, jobs or phases, not 'all'
 help --format html|--format takes man, not 'html'
 W
 }

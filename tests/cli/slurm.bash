@@ -1,6 +1,7 @@
 # A real Slurm with two nodes, n1 and n2, on this machine: private daemons on loopback, ended by pid. Files that
 # load this call slurm_start in setup_file and slurm_stop in teardown_file. $S is its directory, where
-# $S/jobs is open to all.
+# $S/jobs is open to all. A file that has a function slurm_accounting gets what that prints in place of the lines without
+# accounting; it is called when munged runs.
 
 slurm_start() {
   command -v slurmctld slurmd srun munged >/dev/null || skip "slurm is not installed"
@@ -20,6 +21,10 @@ slurm_start() {
   printf '#!/bin/sh\n[ -n "$USE_PROLOG" ] || exit 0\nPATH=%s:$PATH PLIMSOLL_PREFIX=%s/jobs/prolog-$SLURM_JOB_UID-$SLURMD_NODENAME exec %s/contrib/slurm/task_prolog.sh\n' "$PL_BUILD/bin" "$S" "$PL_SOURCE" >"$S/prolog"
   printf '#!/bin/sh\n[ -n "$USE_PROLOG" ] || exit 0\nPATH=%s:$PATH PLIMSOLL_PREFIX=%s/jobs/prolog-$SLURM_JOB_UID-$SLURMD_NODENAME exec %s/contrib/slurm/task_epilog.sh\n' "$PL_BUILD/bin" "$S" "$PL_SOURCE" >"$S/epilog"
   chmod +x "$S/prolog" "$S/epilog"
+  local accounting='JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none'
+  if declare -F slurm_accounting >/dev/null; then slurm_accounting >"$S/accounting" || return 1; fi
+  [ ! -f "$S/accounting" ] || accounting=$(cat "$S/accounting")
   cat >"$SLURM_CONF" <<C
 ClusterName=plimsoll
 FirstJobId=$port
@@ -44,8 +49,7 @@ TaskEpilog=$S/epilog
 ReturnToService=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+$accounting
 JobCompType=jobcomp/none
 SlurmdParameters=config_overrides
 NodeName=n1 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=8 RealMemory=1000

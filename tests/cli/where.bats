@@ -119,12 +119,12 @@ J
 # bats test_tags=engine
 @test "a filter that cannot be read: one line with the place, status 2, nothing done" {
   three_jobs
-  local command bad
-  for command in "compare -- beta-2" gate history ops usage outliers rca verify "explore a"; do
+  local command bad words
+  for command in "compare -- beta-2" gate history ops usage outliers "rca --ref beta-2" verify "explore a"; do
+    read -r -a words <<<"$command"
     for bad in 'durration > 1h' 'user =' "user = 'x" '(user = a' "process(process(pid = 1))"; do
       local status=0
-      # shellcheck disable=SC2086
-      plimsoll ${command%% *} --where "$bad" $([[ $command == *" "* ]] && echo "${command#* }") $([ "$command" != rca ] || echo --ref beta-2) >out 2>err || status=$?
+      plimsoll "${words[0]}" --where "$bad" "${words[@]:1}" >out 2>err || status=$?
       equal "$command, $bad" "$status" 2 || fail "$(cat err)"
       equal "$command, $bad" "$(grep -c '^plimsoll: error: filter: col [0-9]*: ' err)" 1 || fail "$(cat err)"
       [ ! -s out ] || fail "$command, $bad: $(cat out)"

@@ -110,7 +110,8 @@ static void report_none(struct store *s, const struct operation_list *l,
 		log_warn("no process of %s has such tags; `plimsoll tags JOB` lists those in use",
 			 l->count == 1 ? "the job" : "these jobs");
 	else
-		log_warn("no process of %s has tags; set them with PLIMSOLL_TAGS in the job script",
+		log_warn("no process of %s has tags, and nothing marked phases; set tags with "
+			 "PLIMSOLL_TAGS in the job script, or mark phases with `plimsoll mark`",
 			 l->count == 1 ? "the job" : "these jobs");
 }
 
@@ -200,13 +201,16 @@ static const struct ops_options defaults = {.limit = NO_LIMIT};
 
 const struct command command_ops = {
 	.name = "ops",
-	.summary = "show the operations of jobs: processes grouped by their tags",
+	.summary = "show the operations of jobs: processes grouped by their tags, and phases",
 	.operands = {"JOB", 0, ANY_NUMBER, HELP_LAST_JOB},
 	.description =
 		"An operation is the set of images of a job that have the same tags. Lists the number "
 		"of processes and threads of each, CPU time, duration, bytes read and written, the "
 		"maximum resident set size, and in how many runs it ran; a run is a time in which at "
 		"least one of its images ran. Images without tags are left out.\n\n"
+		"Phases that scripts and programs marked (plimsoll-phases(1)) are operations, too, "
+		"named phase:NAME, with the times of the phase, and the images that a script started "
+		"in it; --by phase and --tag phase:NAME select them.\n\n"
 		"JSON and CSV have the sums of all metrics that add up, the maximum of rssmax, and "
 		"rssmax_sum, which is summed over all threads. JSON also has the intervals of the "
 		"runs, in microseconds since 1970, and the sums of counted events.\n\n"
@@ -217,6 +221,7 @@ const struct command command_ops = {
 	.examples = "  plimsoll ops 685000 --duration union -n 10\n"
 		    "  plimsoll ops 685000 685016 --by op --total\n"
 		    "  plimsoll ops 685000 --cost --metric duration\n"
+		    "  plimsoll ops last --by phase\n"
 		    "  plimsoll ops last --tag op:dmput --roots\n",
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,
