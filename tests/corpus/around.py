@@ -3,6 +3,7 @@
 Everything is made for one run and removed after it; processes are ended by their numbers.
 """
 import ctypes
+import itertools
 import os
 import re
 import shutil
@@ -37,6 +38,8 @@ def has_pmu():
 class Group:
     """a control group with a limit, of version 1 or 2"""
 
+    numbers = itertools.count()
+
     def __init__(self, controller, values):
         old = os.path.join(CGROUP, controller)
         if os.path.isdir(old) and os.path.exists(os.path.join(old, "cgroup.procs")):
@@ -48,7 +51,7 @@ class Group:
             parent, version = CGROUP, 1
         else:
             raise Missing(f"no control groups for {controller}")
-        self.path = f"{parent}/plimsoll-corpus.{os.getpid()}"
+        self.path = f"{parent}/plimsoll-corpus.{os.getpid()}.{next(Group.numbers)}"
         try:
             os.mkdir(self.path)
             for name, value in values[version].items():
@@ -223,8 +226,9 @@ class Around:
 
     # ---- the command ------------------------------------------------------------------------------------
 
-    def words(self, quick=False):
-        """the words of the command, with the programs' places and all placeholders filled in"""
+    def words(self, most=None):
+        """the words of the command, with the programs' places and all placeholders filled in; its first number is its
+        seconds, at most so many"""
         text = fill(self.case.command, self.names)
         found = []
         for i, word in enumerate(text.split()):
@@ -238,11 +242,10 @@ class Around:
                 found.append(program)
             else:
                 found.append(word)
-        if quick and not self.limit:
-            for i, word in enumerate(found):
-                if re.fullmatch(r"[0-9]+", word) and (i == 0 or found[i - 1] != "-n") and int(word) > 4:
-                    found[i] = "4"
-                    break
+        if most and not self.limit:
+            i = next((i for i, w in enumerate(found) if re.fullmatch(r"[0-9]+", w) and found[i - 1] != "-n"), None)
+            if i is not None:
+                found[i] = str(min(int(found[i]), most))
         if found[0] == "mpirun":
             if not shutil.which("mpirun.openmpi"):
                 raise Missing("Open MPI is not installed")

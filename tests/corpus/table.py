@@ -10,6 +10,9 @@ wait-network wait-process wait-child storage-read storage-write small-io metadat
 memory-limit oom short-processes gpu-idle gpu-bound network-bandwidth failed crashed killed time-limit unmeasured""".split()
 # ends of which the exit status says nothing about the program itself
 ENDS = {"failed", "crashed", "killed", "oom", "time-limit"}
+# what leaves the cores to others: may run beside a case that computes
+WAITS = {"timer", "wait-network", "wait-process", "storage-read", "storage-write", "major-faults", "memory-limit",
+         "gpu-bound", "unmeasured"}
 AROUND = {"quota", "memory", "cpus", "slurm", "limit", "gpu", "server", "neighbours", "pidns", "pmu", "no-pmu"}
 
 

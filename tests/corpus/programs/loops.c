@@ -6,11 +6,20 @@
 #include "work.h"
 #include <omp.h>
 
-static void rows(int n, int triangle, int each)
+static void rows(int n, int triangle)
 {
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i < n; i++)
-		compute(triangle ? 1 + i * i / (2 * n) : each);
+		compute(triangle ? 1 + i * i / (2 * n) : 8);
+}
+
+static void phases(double end)
+{
+	double middle = now() + 1;
+
+#pragma omp parallel
+	compute_until(middle);
+	compute_until(middle + 2 < end ? middle + 2 : end);
 }
 
 int main(int argc, char **argv)
@@ -18,14 +27,12 @@ int main(int argc, char **argv)
 	(void)argc;
 	double end = now() + seconds_of(argv);
 	const char *mode = word_of(argv, 2);
-	int amdahl = strcmp(mode, "amdahl") == 0;
 
 	while (now() < end) {
-		double begin = now();
-
-		rows(16 * omp_get_max_threads(), strcmp(mode, "triangle") == 0, amdahl ? 60 : 8);
-		if (amdahl)
-			compute_until(now() + 2 * (now() - begin));
+		if (strcmp(mode, "amdahl") == 0)
+			phases(end);
+		else
+			rows(16 * omp_get_max_threads(), strcmp(mode, "triangle") == 0);
 	}
 	return 0;
 }
