@@ -120,8 +120,8 @@ def load():
 
 
 def choose(cases, root):
-    """Two settings for each case, one of them without samples where that is allowed; all eight are used over the
-    cases, and about equally often."""
+    """Two settings for each case, as different as they may be, one of them without samples where that is allowed; all
+    eight are used over the cases, and about equally often."""
     used = {}
     chosen = []
     for case in cases:
@@ -131,7 +131,8 @@ def choose(cases, root):
             for _ in range(2 if sampled and "u" not in case.letters or not sampled and "s" not in case.letters else 1):
                 left = [s for s in allowed if s[0] == sampled and s not in mine]
                 if left:
-                    mine.append(min(left, key=lambda s: used.get(s, 0)))
+                    like = lambda s: sum(a == b for a, b in zip(s[1:], mine[0][1:])) if mine else 0
+                    mine.append(min(left, key=lambda s: (like(s), used.get(s, 0))))
                     used[mine[-1]] = used.get(mine[-1], 0) + 1
         chosen += [(case, s) for s in mine]
     return chosen
