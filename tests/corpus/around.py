@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from table import PROGRAMS, fill
+from table import PROGRAMS, cores, fill
 
 USER = 65534  # nobody, as in tests/run-bats
 CGROUP = "/sys/fs/cgroup"
@@ -86,6 +86,7 @@ class Around:
         self.environment = {}
         self.namespace = None
         self.limit = None
+        self.granted = float(cores())
 
     def __enter__(self):
         try:
@@ -127,6 +128,7 @@ class Around:
     def make_quota(self, value):
         self.needs_root("a CPU quota")
         us = int(float(value) * 100000)
+        self.granted = min(self.granted, float(value))
         self.groups.append(Group("cpu", ({"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": us}, {"cpu.max": f"{us} 100000"})))
 
     def make_memory(self, value):
@@ -137,15 +139,16 @@ class Around:
 
     def make_cpus(self, value):
         allowed = sorted(os.sched_getaffinity(0))[: int(value)]
+        self.granted = min(self.granted, len(allowed))
         self.prefix += ["taskset", "-c", ",".join(map(str, allowed))]
 
     def make_slurm(self, value):
         """the environment of a Slurm job, and a scontrol that knows it"""
-        cores, mib = value.split(",")
+        count, mib = value.split(",")
         end = int(time.time() + float(self.case.around.get("limit", 3600)))
         minutes = 1 if "limit" in self.case.around else 60
         self.environment.update(
-            SLURM_JOB_ID="4711", SLURM_JOBID="4711", SLURM_JOB_CPUS_PER_NODE=cores, SLURM_CPUS_ON_NODE=cores, SLURM_NTASKS="1",
+            SLURM_JOB_ID="4711", SLURM_JOBID="4711", SLURM_JOB_CPUS_PER_NODE=count, SLURM_CPUS_ON_NODE=count, SLURM_NTASKS="1",
             SLURM_JOB_NUM_NODES="1", SLURM_MEM_PER_NODE=mib, SLURM_JOB_START_TIME=str(end - 60 * minutes),
             SLURM_JOB_END_TIME=str(end))
         tools = os.path.join(self.work, "tools")
@@ -153,8 +156,8 @@ class Around:
         with open(f"{tools}/scontrol", "w", encoding="ascii") as file:
             file.write("#!/bin/sh\ncat <<'END'\nJobId=4711 JobName=corpus\n   UserId=nobody(65534) GroupId=nogroup(65534)\n"
                        f"   JobState=RUNNING Reason=None\n   RunTime=00:00:00 TimeLimit=00:{minutes:02}:00\n"
-                       f"   NumNodes=1 NumCPUs={cores} NumTasks=1 CPUs/Task={cores}\n"
-                       f"   TRES=cpu={cores},mem={mib}M,node=1,billing={cores}\n   MinMemoryNode={mib}M\nEND\n")
+                       f"   NumNodes=1 NumCPUs={count} NumTasks=1 CPUs/Task={count}\n"
+                       f"   TRES=cpu={count},mem={mib}M,node=1,billing={count}\n   MinMemoryNode={mib}M\nEND\n")
         os.chmod(f"{tools}/scontrol", 0o755)
         self.environment["PATH"] = f"{tools}:{os.environ['PATH']}"
 
@@ -169,8 +172,9 @@ class Around:
         self.environment.update(PLIMSOLL_NVML=library, FAKE_NVML_ANSWERS=os.path.abspath(answers))
 
     def make_pidns(self, _):
-        self.needs_root("a PID namespace")
         self.inner = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+        if not self.root:
+            self.inner += ["--user", "--map-root-user"]
 
     def make_pmu(self, _):
         if not has_pmu():
@@ -255,13 +259,16 @@ class Around:
 
 
 def end_group(process, after):
-    """what a batch system does at the time limit: SIGTERM to all, and SIGKILL after a while"""
-    try:
-        process.wait(after)
-        return
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(3)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+    """Waits for a process; after so many seconds it does what a batch system does at the time limit: SIGTERM to all, and
+    SIGKILL later. Returns its status and the CPU seconds of it and all that it waited for."""
+    begin, sent = time.monotonic(), []
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage.ru_utime + usage.ru_stime
+        for number, when in ((signal.SIGTERM, after), (signal.SIGKILL, after + 3)):
+            if number not in sent and time.monotonic() - begin > when:
+                sent.append(number)
+                os.killpg(process.pid, number)
+        time.sleep(0.02)
