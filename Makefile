@@ -5,7 +5,7 @@
 #   make check      all tests
 #   make soak       faults, kills and power cuts for two hours (SECONDS=7200)
 #   make bench      the comparison table
-#   make corpus     programs with a known bottleneck: how often the diagnosis names it (25 minutes)
+#   make corpus     programs with a known bottleneck: how often the diagnosis names it (27 minutes)
 #   make install PREFIX=/usr/local
 
 PREFIX ?= /usr/local
