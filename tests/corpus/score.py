@@ -83,6 +83,7 @@ def score(runs, check=False):
         "runs": len(runs),
         "errors": len([r for r in runs if r.error]),
         "disturbed": len([r for r in runs if r.disturbed]),
+        "acceptable_only_because_disturbed": len([r for r in runs if r.verdict == "acceptable" and r.found not in r.case.second]),
         "sampled": len(sampled),
         "sampled_right": share(good(sampled, "right"), sampled),
         "sampled_right_or_acceptable": share(good(sampled, "right", "acceptable"), sampled),
