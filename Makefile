@@ -5,12 +5,13 @@
 #   make check      all tests
 #   make soak       faults, kills and power cuts for two hours (SECONDS=7200)
 #   make bench      the comparison table
+#   make corpus     programs with a known bottleneck: how often the diagnosis names it (27 minutes)
 #   make install PREFIX=/usr/local
 
 PREFIX ?= /usr/local
 SECONDS ?= 7200
 
-.PHONY: all demo check check-interop soak bench install clean format lint man fuzz deps-build deps-check deps-bench
+.PHONY: all demo check check-interop soak bench corpus install clean format lint man fuzz deps-build deps-check deps-bench
 
 all: deps-build
 	@scripts/build release product
@@ -46,6 +47,11 @@ soak: deps-check
 bench: deps-check deps-bench
 	@scripts/build release
 	@scripts/bench
+
+# on an otherwise idle machine: what else runs is a neighbour
+corpus: deps-check
+	@scripts/build release
+	@tests/corpus/run $(CORPUS)
 
 install: all
 	@cmake --install build --prefix "$(PREFIX)"

@@ -16,6 +16,7 @@ bats_test(cli.trees cli/trees.bats short root user)
 bats_test(cli.advice cli/advice.bats short user root:root)
 bats_test(cli.figures cli/figures.bats short user root:root)
 bats_test(cli.scripts cli/scripts.bats short user)
+bats_test(cli.corpus cli/corpus.bats short user)
 bats_test(cli.job cli/job.bats "short;thorough" user root:root)
 bats_test(cli.child cli/child.bats "short;thorough" user root:root)
 bats_test(cli.streams cli/streams.bats "short;thorough" user)
@@ -158,3 +159,9 @@ set_tests_properties(interop.without_compat PROPERTIES LABELS interop TIMEOUT 72
 # EPMT's documented commands and options, walked with our program
 add_test(NAME interop.epmt_walk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/epmt_walk ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(interop.epmt_walk PROPERTIES LABELS short TIMEOUT 300)
+
+# one program with a known bottleneck for each finding, 90 s, beside tests that wait; `make corpus` runs all of them.
+# With CORPUS_IN_CHECK it is part of `make check`.
+option(CORPUS_IN_CHECK "diagnose one program for each finding in make check" OFF)
+add_test(NAME corpus.check COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/corpus/run --check --build ${CMAKE_BINARY_DIR})
+set_tests_properties(corpus.check PROPERTIES LABELS "corpus$<$<BOOL:${CORPUS_IN_CHECK}>:\;medium>" TIMEOUT 300 PROCESSORS 8 COST 200)
