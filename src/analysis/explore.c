@@ -63,7 +63,7 @@ static struct explore_segment *segment_of(struct explore *e, struct hash_map *kn
 			return &e->segments[s->value];
 	hash_map_add(known, hash, e->segment_count);
 	GROW(e->segments, e->segment_count, e->segment_cap);
-	e->segments[e->segment_count] = (struct explore_segment){.name = name};
+	e->segments[e->segment_count] = (struct explore_segment){.name = name, .sum = NAN};
 	return &e->segments[e->segment_count++];
 }
 
@@ -84,7 +84,7 @@ static void collect(struct explore *e)
 		struct explore_segment *s = segment_of(e, &segments, j->segment);
 		s->jobs++;
 		if (isfinite(j->value))
-			s->sum += j->value;
+			s->sum = isnan(s->sum) ? j->value : s->sum + j->value;
 	}
 	hash_map_release(&groups);
 	hash_map_release(&segments);
@@ -126,12 +126,17 @@ static void compare_segments(struct explore *e)
 	_cleanup_free_ double *v = xcalloc(e->segment_count + 1, sizeof(*v));
 	_cleanup_free_ unsigned *flags = xcalloc(e->segment_count + 1, sizeof(*flags));
 
+	size_t n = 0;
+
 	for (size_t i = 0; i < e->segment_count; i++)
-		v[i] = e->segments[i].sum;
-	if (e->segment_count)
-		find_outliers(v, e->segment_count, flags);
+		if (!isnan(e->segments[i].sum))
+			v[n++] = e->segments[i].sum;
+	if (n)
+		find_outliers(v, n, flags);
+	n = 0;
 	for (size_t i = 0; i < e->segment_count; i++)
-		e->segments[i].flags = flags[i];
+		if (!isnan(e->segments[i].sum))
+			e->segments[i].flags = flags[n++];
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
@@ -253,10 +258,12 @@ static int parse_range(const char *text, const char *dots, char ***ret, size_t *
 	if ((to - from) / step >= EXPLORE_SEGMENTS_MAX)
 		return -E2BIG;
 	size_t count = (size_t)((to - from) / step) + 1;
+	/* 00010101: a name with zeros in front keeps its width */
+	int width = *from_text == '0' ? (int)strlen(from_text) : 0;
 	*ret = xcalloc(count, sizeof(**ret));
 	*ret_count = count;
 	for (size_t i = 0; i < count; i++, from += step)
-		(*ret)[i] = xasprintf("%llu", (unsigned long long)from);
+		(*ret)[i] = xasprintf("%0*llu", width, (unsigned long long)from);
 	return 0;
 }
 

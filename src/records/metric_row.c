@@ -25,11 +25,13 @@ void row_clear(struct row *r)
 	memset(r->present, 0, sizeof(r->present));
 }
 
-/* No counter reaches 2^62: that is 146 years of CPU time in nanoseconds, or 4 EiB. A value beyond
- * it is damage, and would spoil every sum over jobs that it is part of. */
+/* No process uses 140 years of CPU time or 4 EiB: 2^62 nanoseconds or bytes, 2^52 microseconds or
+ * KiB. A value beyond that is damage, and would spoil every sum over jobs that it is part of. */
 static bool is_possible(enum metric_id id, uint64_t v)
 {
-	const int64_t limit = INT64_C(1) << 62;
+	const enum metric_unit unit = metric_by_id(id)->unit;
+	const bool coarse = unit == UNIT_MICROSECONDS || unit == UNIT_KIBIBYTES;
+	const int64_t limit = INT64_C(1) << (coarse ? 52 : 62);
 
 	return metric_by_id(id)->kind == KIND_LABEL || ((int64_t)v < limit && (int64_t)v > -limit);
 }

@@ -39,15 +39,17 @@ get() {
 
 @test "one command: a summary; warm-up runs are not recorded" {
   use_store
-  what plimsoll bench -n 5 --warmup 2 --metric wchar,duration --csv -- sh -c 'echo run >>log; head -c 5000 /dev/zero'
+  what plimsoll bench -n 6 --warmup 2 --metric wchar,duration --csv -- sh -c 'echo run >>log; head -c 5000 /dev/zero'
   equal status "$status" 0
-  equal runs "$(wc -l <log)" 7
-  equal stored "$(ask "SELECT count(*) FROM job")" 5
-  equal summary "$(grep ,wchar, <<<"$output")" "job,,wchar,bytes,5,5004,5004,5004,5004,5004"
+  equal runs "$(wc -l <log)" 8
+  equal stored "$(ask "SELECT count(*) FROM job")" 6
+  equal summary "$(grep ,wchar, <<<"$output")" "job,,wchar,bytes,6,5004,5004,5004,5004,5004"
   equal "no output of the commands" "$(wc -l <<<"$output")" 3
   what plimsoll bench -n 5 -- true
   grep -q -x '5 runs of true' <<<"$output"
   grep -q '^duration ' <<<"$output"
+  what plimsoll bench -n 5 --json -- true
+  equal "five runs have none of 95 %" "$(get 'd["metrics"][0]["low"], d["metrics"][0]["high"], d["metrics"][0]["runs"]' <<<"$output")" "(None, None, 5)"
   what plimsoll bench -n 1 --json -- true
   equal "one run has no interval" "$(get 'd["metrics"][0]["low"], d["metrics"][0]["runs"]' <<<"$output")" "(None, 1)"
 }

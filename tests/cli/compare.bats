@@ -108,6 +108,9 @@ print(float(new), float(old), round(new / old - 1, 9))')
   equal "passes" "$status" 0
   what plimsoll gate --metric rchar --inconclusive fail "$first" -- old
   equal "fails" "$status" 3
+  change "UPDATE job_sum SET sum = 0 WHERE metric = 'rchar' AND job IN (SELECT no FROM job WHERE jobname = 'old')"
+  what plimsoll gate --metric rchar new -- old
+  equal "from nothing" "$(tail -n 1 <<<"$output")" "gate: worse: rchar from nothing (8 runs, 8 in the baseline)"
 }
 
 @test "what cannot be compared is an error, never a verdict" {
@@ -150,6 +153,8 @@ print(float(new), float(old), round(new / old - 1, 9))')
   figures new 1
   what plimsoll compare new -- old
   grep -q -x 'now       5 runs, 2 failed runs left out' <<<"$output"
+  what plimsoll gate --metric duration new -- old
+  equal "gate" "$status$output" "0gate: not worse by more than 5 % (5 runs and 2 failed ones left out, 6 in the baseline)"
   what plimsoll compare --with-failed new -- old
   grep -q -x 'now       7 runs' <<<"$output"
   grep -q '2 of 13 runs differ from the first one, .* (command), .* (command); differences may come from that' messages

@@ -37,7 +37,7 @@ small() {
   equal ice "$(jq -c '.groups[1] | [.group, .sum, .cv, .missing]' out)" '["ice",5,0,["10","11"]]'
   equal none "$(jq -c '.groups[2] | [.group, .sum, .missing]' out)" '[null,2,["9","10","11"]]'
   equal jobs "$(jq -c '[.groups[0].jobs[] | [.jobid, .segment, .value, .exitcode]]' out)" '[["a","9",10,0],["b","10",30,2],["c","11",null,null]]'
-  equal segments "$(jq -c '[.segments[] | [.segment, .jobs, .sum]]' out)" '[["9",2,15],["10",1,30],["11",1,0]]'
+  equal segments "$(jq -c '[.segments[] | [.segment, .jobs, .sum]]' out)" '[["9",2,15],["10",1,30],["11",1,null]]'
   plimsoll explore e >out
   grep -q '^ocean  *3  *40  *85.1  *10  *30  *0.50  *0  *1$' out || fail "$(cat out)"
   grep -q '^ice lacks 2 of exp_time: 10 11$' out || fail "$(cat out)"

@@ -301,8 +301,8 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
     [ "$id" != 5 ] || user=9223372036854775807 system=9223372036854775807
     # numbers that jq would round
     jq -n '{user: "u", start: 0, end: 20, procs: [range(4) | {pid: (. + 10), ppid: 1, exename: "e", start: 0, end: 1, tags: "op:a",
-      usertime: "USER", systemtime: "SYSTEM", rchar: "RCHAR"}]}' |
-      sed "s/\"USER\"/$user/; s/\"SYSTEM\"/$system/; s/\"RCHAR\"/4000000000000000000/" | native_job "w$id" --id "$id" --spec
+      usertime: "USER", systemtime: "SYSTEM", rchar: "RCHAR", threads: [range(3) | {tid: (. + 50), rssmax: 4000000000000000}]}]}' |
+      sed "s/\"USER\"/$user/; s/\"SYSTEM\"/$system/; s/\"RCHAR\"/4000000000000000000/g" | native_job "w$id" --id "$id" --spec
     plimsoll submit -q "w$id"
   done
   equal unknown "$(ask "SELECT count(*), count(usertime), count(cpu_time) FROM processes WHERE jobid = '5'")" 4,0,0
@@ -312,6 +312,7 @@ m,yes,jobs,3,2,\"iqr,madz,z\",TIME,exp:a"
   equal limit "$(ask "SELECT sum FROM job_sum WHERE metric = 'rchar' AND job = (SELECT min(no) FROM job)")" 9223372036854775807
   equal usage "$(plimsoll usage --json | jq -c '.[0] | [.jobs, .cpu_time]')" '[5,96]'
   plimsoll outliers --ops --where 'jobid ~ *' -f rchar,num_procs --json | jq -e '.compared == 5' >/dev/null
+  equal threads "$(plimsoll ops 1 --json | jq -r '.[0] | [.rssmax_sum, .rchar > 9e18] | @csv')" 48000000000000000,true
   plimsoll rca 4 --ref 1,2,3 >/dev/null
   run plimsoll compare --by executable -m all 4 5 -- 1 2 3
   [ "$status" = 4 ] || fail "$status $output"

@@ -35,6 +35,16 @@ static double binomial_tail(size_t m, double p, size_t k)
 	return tail / total;
 }
 
+size_t median_rank(size_t n, double alpha)
+{
+	size_t k = 0;
+
+	/* chance puts the median below the k-th value if fewer than k values are below it */
+	while (2 * (k + 1) <= n && binomial_tail(n, 0.5, n - k) <= alpha / 2)
+		k++;
+	return k;
+}
+
 /* With an even number of values the median lies between two of them: it is either of them with the
  * same probability, which makes intervals a little wider than their mean would. */
 static void make_table(struct median_weights *t)

@@ -34,5 +34,9 @@ struct resampled {
  * max(`relative` of that of b, `absolute`). Values of b must not be negative. */
 double bootstrap_at_most(const struct resampled *a, const struct resampled *b, double factor,
 			 double relative, double absolute);
+/* The interval from the k-th lowest to the k-th highest of n values holds the median of what they
+ * are drawn from with a probability of at least 1 - alpha, whatever the distribution. The largest
+ * such k; 0: n values are too few. */
+size_t median_rank(size_t n, double alpha);
 /* Quantile q of the median itself. */
 double bootstrap_median_quantile(const struct resampled *a, double q);

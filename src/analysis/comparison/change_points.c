@@ -76,14 +76,21 @@ static void shuffle(struct random *r, double *v, size_t n)
 	}
 }
 
+#define ROUNDS_MAX 1e8
+
 /* The p of the best split, or 1 as soon as it cannot reach alpha. */
 static double permutation_p(struct search *s, size_t n, double observed, double alpha)
 {
-	const double all = (double)(s->o->rounds + 1);
+	/* so many that a split which no order reaches can be below alpha */
+	const double enough = 2 / alpha;
+	const size_t rounds = enough > (double)s->o->rounds
+				      ? (size_t)(enough < ROUNDS_MAX ? enough : ROUNDS_MAX)
+				      : s->o->rounds;
+	const double all = (double)(rounds + 1);
 	size_t as_good = 1, at;
 
 	memcpy(s->shuffled, s->ranks, n * sizeof(*s->ranks));
-	for (size_t i = 0; i < s->o->rounds; i++) {
+	for (size_t i = 0; i < rounds; i++) {
 		shuffle(&s->random, s->shuffled, n);
 		/* a little less, because sums in another order round differently */
 		if (best_split(s->shuffled, n, s->o->least_runs, &at) >= observed * (1 - 1e-9) &&

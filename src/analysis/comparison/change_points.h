@@ -11,7 +11,7 @@
 
 struct change_options {
 	double alpha;  /* false alarm rate of the whole series */
-	size_t rounds; /* permutations of a segment */
+	size_t rounds; /* permutations of a segment, at least; more where alpha needs them */
 	uint64_t seed;
 	size_t least_runs; /* of a segment, at least 2 */
 	double relative;   /* smaller changes of the median are dropped */

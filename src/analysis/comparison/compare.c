@@ -285,22 +285,20 @@ enum verdict compare_all(struct comparison *rows, size_t count, double alpha)
 
 struct median_interval median_interval_of(const double *v, size_t count, double alpha)
 {
-	struct bootstrap b = {0};
 	double *sorted;
 	struct median_interval ret = {take_values(v, count, &sorted), NAN, NAN, NAN, NAN, NAN};
 
 	if (ret.runs) {
-		const struct resampled r = {sorted, bootstrap_weights(&b, ret.runs, ret.runs)};
+		const size_t k = median_rank(ret.runs, alpha);
 
 		ret.median = sorted_median(sorted, ret.runs);
 		ret.least = sorted[0];
 		ret.most = sorted[ret.runs - 1];
-		if (ret.runs >= COMPARE_RUNS_MIN) {
-			ret.low = bootstrap_median_quantile(&r, alpha / 2);
-			ret.high = bootstrap_median_quantile(&r, 1 - alpha / 2);
+		if (k) {
+			ret.low = sorted[k - 1];
+			ret.high = sorted[ret.runs - k];
 		}
 	}
 	free(sorted);
-	bootstrap_release(&b);
 	return ret;
 }

@@ -50,11 +50,14 @@ const struct multivariate_functions *multivariate(struct strbuf *why)
 size_t pca_count(const struct pca *p, double desired)
 {
 	double sum = 0;
-	size_t n = 0;
+	size_t n = 0, all = 0;
 
+	/* what has no variance but rounding is no component */
+	while (all < p->components && p->ratios[all] > 1e-12)
+		all++;
 	if (desired >= 1)
-		return desired < (double)p->components ? (size_t)desired : p->components;
-	while (n < p->components && sum <= desired)
+		return desired < (double)all ? (size_t)desired : all ? all : 1;
+	while (n < all && sum <= desired)
 		sum += p->ratios[n++];
 	return n ? n : 1;
 }

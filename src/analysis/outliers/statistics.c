@@ -42,7 +42,8 @@ double round4(double v)
 {
 	double scaled = v * 1e4;
 
-	return isfinite(scaled) ? nearest(scaled) / 1e4 : v;
+	/* a number without such decimals is what it is */
+	return fabs(scaled) < 4503599627370496.0 ? nearest(scaled) / 1e4 : v;
 }
 
 double percentile(const double *sorted, size_t n, double q)
@@ -95,6 +96,22 @@ static double *sorted_copy(const double *v, size_t n)
 	return copy;
 }
 
+/* Quartiles whose fences are the extremes: nothing of the training set is outside them. Rounding
+ * must not put it there. */
+static void fit_fences(double min, double max, struct score_params *fit)
+{
+	double q1 = round4(3 * max / 8 + 5 * min / 8), q3 = round4(5 * max / 8 + 3 * min / 8);
+
+	if (min == max)
+		q1 = q3 = min;
+	for (double more = 1e-4; q3 + (q3 - q1) * 1.5 < max || q1 - (q3 - q1) * 1.5 > min;
+	     more *= 2) {
+		q1 = round4(q1 - more);
+		q3 = round4(q3 + more);
+	}
+	*fit = (struct score_params){0, q1, q3};
+}
+
 static void score_iqr(const double *v, size_t n, const struct score_params *model, double *scores,
 		      struct score_params *fit)
 {
@@ -106,9 +123,7 @@ static void score_iqr(const double *v, size_t n, const struct score_params *mode
 
 	for (size_t i = 0; i < n; i++)
 		scores[i] = v[i] > upper || v[i] < lower;
-	/* quartiles whose fences are the extremes: nothing of the training set is outside them */
-	*fit = (struct score_params){0, round4(3 * max / 8 + 5 * min / 8),
-				     round4(5 * max / 8 + 3 * min / 8)};
+	fit_fences(min, max, fit);
 }
 
 static double highest(const double *scores, size_t n)
@@ -120,12 +135,22 @@ static double highest(const double *scores, size_t n)
 	return max;
 }
 
+static bool are_equal(const double *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (v[i] != v[0])
+			return false;
+	return true;
+}
+
 static void score_z(const double *v, size_t n, const struct score_params *model, double *scores,
 		    struct score_params *fit)
 {
 	double mean = model ? model->center : round4(mean_of(v, n));
 	double deviation = model ? model->spread : round4(deviation_of(v, n, 0));
 
+	if (!model && are_equal(v, n))
+		mean = v[0];
 	for (size_t i = 0; i < n; i++) {
 		double distance = fabs(v[i] - mean);
 
@@ -138,6 +163,13 @@ static void score_z(const double *v, size_t n, const struct score_params *model,
 			scores[i] = 0;
 	}
 	*fit = (struct score_params){highest(scores, n), mean, deviation};
+}
+
+static double modified_z(double v, double median, double spread)
+{
+	double distance = fabs(v - median);
+
+	return spread > 0 ? round4(0.6745 * distance / spread) : distance > 0 ? INFINITY : 0;
 }
 
 static void score_madz(const double *v, size_t n, const struct score_params *model, double *scores,
@@ -161,14 +193,19 @@ static void score_madz(const double *v, size_t n, const struct score_params *mod
 		if (spread == 0)
 			spread = mean;
 	}
+	/* a model knows the rounded numbers: by them no job that it is made of is above the highest
+	 */
+	*fit = (struct score_params){0, round4(median), round4(spread)};
+	if (!(fit->spread > 0))
+		*fit = (struct score_params){0, median, spread};
 	for (size_t i = 0; i < n; i++) {
-		double distance = fabs(v[i] - median);
+		double rounded = modified_z(v[i], fit->center, fit->spread);
 
-		scores[i] = spread > 0     ? round4(0.6745 * distance / spread)
-			    : distance > 0 ? INFINITY
-					   : 0;
+		scores[i] = modified_z(v[i], median, spread);
+		fit->max = rounded > fit->max ? rounded : fit->max;
 	}
-	*fit = (struct score_params){highest(scores, n), round4(median), round4(spread)};
+	if (highest(scores, n) > fit->max)
+		fit->max = highest(scores, n);
 }
 
 int score_values(enum outlier_method method, const double *v, size_t n,

@@ -18,6 +18,12 @@ static int status_of(const struct gate_options *o, enum verdict v)
 	return comparison_status(v);
 }
 
+static void print_failed(size_t runs)
+{
+	if (runs)
+		printf(" and %zu failed %s left out", runs, plural(runs, "one", "ones"));
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct gate_options *o = ctx->options;
@@ -34,8 +40,12 @@ static int run(struct context *ctx, int argc, char **argv)
 			   : run_comparison_findings(&c, stdout);
 	if (!o->c.json && !o->c.csv) {
 		run_comparison_verdict(&c, &verdict);
-		printf("gate: %s (%zu %s, %zu in the baseline)\n", verdict.buf, c.a_count,
-		       plural(c.a_count, "run", "runs"), c.b_count);
+		printf("gate: %s (%zu %s", verdict.buf, c.a_count,
+		       plural(c.a_count, "run", "runs"));
+		print_failed(c.a_failed);
+		printf(", %zu in the baseline", c.b_count);
+		print_failed(c.b_failed);
+		printf(")\n");
 		r = r < 0 ? r : output_error(stdout);
 	}
 	if (r < 0)

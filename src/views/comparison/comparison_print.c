@@ -285,7 +285,10 @@ void run_comparison_verdict(const struct run_comparison *c, struct strbuf *out)
 			strbuf_addstr(out, told++ ? ", " : ": ");
 			add_label(out, &c->labels[i]);
 			strbuf_addch(out, ' ');
-			comparison_add_percent(out, c->rows[i].change);
+			if (isnan(c->rows[i].change))
+				strbuf_addstr(out, "from nothing");
+			else
+				comparison_add_percent(out, c->rows[i].change);
 		}
 		if (worse > told)
 			strbuf_addf(out, " and %zu more", worse - told);

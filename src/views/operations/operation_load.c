@@ -265,6 +265,12 @@ static size_t tagset_of(struct loader *l, uint32_t number)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
+/* Sums of hostile values end at the limit. */
+static int64_t whole_number(double v)
+{
+	return v < (double)INT64_MAX ? (int64_t)v : INT64_MAX;
+}
+
 /* The sum of rssmax over the threads of an image; that of the image if it had only one. */
 static int thread_sum(struct loader *l, int64_t own, int64_t *ret)
 {
@@ -277,7 +283,7 @@ static int thread_sum(struct loader *l, int64_t own, int64_t *ret)
 		if (process > l->images.image.number)
 			break;
 		if (process == l->images.image.number && !stmt_is_null(l->threads, 1))
-			*ret = stmt_get_int(l->threads, 1);
+			*ret = whole_number(stmt_get_real(l->threads, 1));
 		r = stmt_step(l->threads);
 		l->has_thread = r == 1;
 		if (r < 0)
@@ -508,8 +514,8 @@ int job_operations_load(struct job_operations *jo, struct store *s, int64_t job,
 	if (threads)
 		l.threads = store_query(
 			s,
-			"SELECT process, CAST(sum(rssmax) AS BIGINT) FROM thread WHERE process BETWEEN $1 "
-			"AND $2 GROUP BY process ORDER BY process",
+			"SELECT process, sum(CAST(rssmax AS DOUBLE PRECISION)) FROM thread WHERE process "
+			"BETWEEN $1 AND $2 GROUP BY process ORDER BY process",
 			db_int(store_key(job, 0)), db_int(store_key(job, UINT32_MAX)));
 	if (threads)
 		r = stmt_step(l.threads);

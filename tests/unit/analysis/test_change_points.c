@@ -184,6 +184,31 @@ static void power(void **state)
 	assert_true((double)found >= 0.9 * (double)n);
 }
 
+/* A clear change is found at any confidence, also between few runs of many. */
+static void high_confidence(void **state)
+{
+	double v[400];
+	struct change_options o = CHANGE_OPTIONS_DEFAULT;
+	struct change_point *c;
+
+	(void)state;
+	for (size_t i = 0; i < 400; i++)
+		v[i] = (i < 15 ? 100 : 200) + (double)(i * 7 % 13) / 10;
+	o.alpha = 0.0001;
+	assert_int_equal(change_points_find(v, 30, &o, &c), 1);
+	assert_int_equal(c[0].first, 15);
+	assert_true(c[0].p <= 0.0001);
+	free(c);
+	/* 12 slow runs, then 12 fast ones, before 376 that are slower still */
+	for (size_t i = 0; i < 400; i++)
+		v[i] = (i < 12 ? 200 : i < 24 ? 100 : 400) + (double)(i * 7 % 13) / 10;
+	o.alpha = 0.001;
+	assert_int_equal(change_points_find(v, 400, &o, &c), 2);
+	assert_int_equal(c[0].first, 12);
+	assert_int_equal(c[1].first, 24);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test(units_and_seeds),
 		cmocka_unit_test(false_alarms),
 		cmocka_unit_test(power),
+		cmocka_unit_test(high_confidence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,15 +292,47 @@ static void one_set(void **state)
 	assert_true(isnan(median_interval_of(v, 0, 0.05).median));
 }
 
+/* The ranks of scipy.stats.binom.ppf(0.025, n, 0.5): the interval has the confidence that it
+ * claims, whatever the distribution, or there is none. */
+static void interval_of_one_set(void **state)
+{
+	static const struct {
+		size_t n, k;
+	} ranks[] = {{3, 0},   {4, 0},   {5, 0},    {6, 1},      {7, 1},
+		     {8, 1},   {9, 2},   {10, 2},   {12, 3},     {20, 6},
+		     {30, 10}, {50, 18}, {100, 40}, {1000, 469}, {10000, 4902}};
+	_cleanup_free_ double *v = xcalloc(10000, sizeof(*v));
+
+	(void)state;
+	for (size_t i = 0; i < 10000; i++)
+		v[i] = (double)(i + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(ranks); i++) {
+		const struct median_interval m = median_interval_of(v, ranks[i].n, 0.05);
+
+		assert_true(ranks[i].k ? m.low == (double)ranks[i].k : isnan(m.low));
+		assert_true(ranks[i].k ? m.high == (double)(ranks[i].n + 1 - ranks[i].k)
+				       : isnan(m.high));
+	}
+	/* less confidence needs fewer runs */
+	assert_true(median_interval_of(v, 3, 0.25).low == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(three_verdicts), cmocka_unit_test(interval_is_verdict),
-		cmocka_unit_test(family),         cmocka_unit_test(verdict_of_all),
-		cmocka_unit_test(order_of_runs),  cmocka_unit_test(units),
-		cmocka_unit_test(duplicated),     cmocka_unit_test(too_few),
-		cmocka_unit_test(all_equal),      cmocka_unit_test(least_difference),
-		cmocka_unit_test(absent),         cmocka_unit_test(one_set),
+		cmocka_unit_test(three_verdicts),
+		cmocka_unit_test(interval_is_verdict),
+		cmocka_unit_test(interval_of_one_set),
+		cmocka_unit_test(family),
+		cmocka_unit_test(verdict_of_all),
+		cmocka_unit_test(order_of_runs),
+		cmocka_unit_test(units),
+		cmocka_unit_test(duplicated),
+		cmocka_unit_test(too_few),
+		cmocka_unit_test(all_equal),
+		cmocka_unit_test(least_difference),
+		cmocka_unit_test(absent),
+		cmocka_unit_test(one_set),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,20 @@ static void expected_segments(void **state)
 	for (size_t i = 0; i < n; i++)
 		free(v[i]);
 	free(v);
+	/* years of four digits keep their zeros */
+	assert_int_equal(explore_parse_segments("00090101..00110101/10000", &v, &n), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(v[0], "00090101");
+	assert_string_equal(v[2], "00110101");
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+	assert_int_equal(explore_parse_segments("0..10/10", &v, &n), 0);
+	assert_string_equal(v[0], "0");
+	assert_string_equal(v[1], "10");
+	free(v[0]);
+	free(v[1]);
+	free(v);
 	assert_int_equal(explore_parse_segments("a,,b", &v, &n), 0);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[1], "b");
@@ -187,6 +201,27 @@ static void expected_segments(void **state)
 	assert_int_equal(explore_parse_segments("0..18446744073709551615", &v, &n), -E2BIG);
 }
 
+/* A segment of jobs without the metric has no sum, and is no outlier among those that have one. */
+static void unknown_segments(void **state)
+{
+	struct explore_job jobs[6] = {{.label = "a", .group = "g", .segment = "1", .value = 600},
+				      {.label = "b", .group = "g", .segment = "2", .value = NAN},
+				      {.label = "c", .group = "g", .segment = "3", .value = NAN},
+				      {.label = "d", .group = "g", .segment = "4", .value = NAN},
+				      {.label = "e", .group = "g", .segment = "5", .value = 601},
+				      {.label = "f", .group = "g", .segment = "5", .value = NAN}};
+	struct explore e;
+
+	(void)state;
+	explore_compute(&e, jobs, 6, NULL, 0);
+	assert_int_equal(e.segment_count, 5);
+	assert_true(isnan(e.segments[1].sum));
+	assert_true(e.segments[0].sum == 600 && e.segments[4].sum == 601);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(e.segments[i].flags, 0);
+	explore_release(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +231,7 @@ int main(void)
 		cmocka_unit_test(permutation),
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(expected_segments),
+		cmocka_unit_test(unknown_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
