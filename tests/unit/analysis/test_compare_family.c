@@ -152,7 +152,7 @@ static void family_release(struct family *f)
 static size_t rounds(const struct situation *s)
 {
 	/* as much time for large families as for small ones */
-	const size_t n = 150 * 45 / ((s->parts + 1) * s->metrics);
+	const size_t n = 75 * 45 / ((s->parts + 1) * s->metrics);
 
 	return (n < 40 ? 40 : n) * (getenv("PL_LONG") ? 20 : 1);
 }
