@@ -28,6 +28,15 @@ load lib
   equal rows "$(plimsoll records --jsonl archive/*.tgz | wc -l)" 3
 }
 
+# bats test_tags=epmt
+@test "an installed epmt finds EPMT's Python modules, and they find the program" {
+  cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
+  PLIMSOLL_DB=$WORK/store.db "$WORK/usr/bin/plimsoll" run -q -- true
+  equal modules "$(PATH=/usr/bin:/bin PLIMSOLL_DB=$WORK/store.db PYTHONDONTWRITEBYTECODE=1 "$WORK/usr/bin/epmt" python -c 'import epmt_query as eq
+print(eq.get_jobs()[0]["exitcode"], eq.__file__)')" "0 $WORK/usr/share/plimsoll/epmt/epmt/epmt_query.py"
+  [ -s "$WORK/usr/share/plimsoll/epmt/notebooks/graphs.ipynb" ]
+}
+
 @test "units, prologs and the module name the prefix that is installed to" {
   DESTDIR=$WORK/stage cmake --install "$PL_BUILD" --prefix /opt/x >/dev/null
   share=stage/opt/x/share/plimsoll

@@ -55,7 +55,7 @@ def print_function(name, entry):
     line, topic, rest = text_of(call)
     print(f"from epmt.{module} import {name}\n\n{name}{inspect.signature(call)}\n\n    {line}.")
     if rest:
-        print("\n".join("    " + text if text else "" for text in rest.splitlines()))
+        print("\n" + "\n".join("    " + text if text else "" for text in rest.splitlines()))
     print(f"\n    Topic: {topic}\n    Ours:  {ours}\n")
 
 
