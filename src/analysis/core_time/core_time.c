@@ -73,7 +73,9 @@ static void divide_runnable(const struct core_evidence *e, double room, struct c
 {
 	double runnable = known(e->runnable), left = least(runnable, room);
 	double quota = least(known(e->throttled), runnable);
-	double others = least(known(e->others), runnable - quota);
+	/* a thread that is ready while its job uses fewer cores than it has: others have them */
+	double others = isnan(e->others) ? least(room, runnable - quota)
+					 : least(e->others > 0 ? e->others : 0, runnable - quota);
 
 	ret->part[CORE_QUOTA] = least(left, quota);
 	left -= ret->part[CORE_QUOTA];
