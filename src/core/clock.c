@@ -56,6 +56,11 @@ uint64_t clock_boottime_ns(void)
 	return ns(CLOCK_BOOTTIME) - (uint64_t)boot_ahead_ns;
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 bool clock_parse_stat(const char *text, size_t size, struct proc_stat *ret)
 {
 	pthread_once(&once, read_offsets);

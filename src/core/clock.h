@@ -15,6 +15,8 @@ struct proc_stat;
 
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_us(void);
+/* CPU time of the calling thread. */
+uint64_t clock_thread_cpu_ns(void);
 /* Both clocks at one moment, to compute their offset. */
 void clock_pair(uint64_t *ret_boot_ns, int64_t *ret_real_ns);
 /* A time on CLOCK_MONOTONIC, ns from now, for waits that do not depend on the wall clock. */

@@ -164,6 +164,7 @@ static void on_event(void *user, const struct cnproc_event *e)
 			if (p) {
 				p->threads_alive++;
 				p->threads_total++;
+				l->own_events++;
 			}
 			break;
 		}
@@ -174,14 +175,18 @@ static void on_event(void *user, const struct cnproc_event *e)
 			erase(l, p);
 		insert(l, e->tgid, e->parent_tgid, e->boottime_ns);
 		l->forks++;
+		l->own_events++;
 		break;
 	case CNPROC_EXEC:
-		if (p)
-			note_exec(l, p, e->boottime_ns);
+		if (!p)
+			break;
+		l->own_events++;
+		note_exec(l, p, e->boottime_ns);
 		break;
 	case CNPROC_EXIT:
 		if (!p)
 			break;
+		l->own_events++;
 		if (e->pid == e->tgid || p->status < 0)
 			p->status = e->status;
 		if (p->threads_alive)
@@ -239,6 +244,13 @@ static void write_gone(struct process_tracker *l, size_t count, struct record_wr
 		memmove(l->gone, l->gone + count, l->gone_count * sizeof(*l->gone));
 }
 
+/* Reads events. Lost ones do not matter if nothing happened to our processes by then. */
+static void drain_events(struct process_tracker *l, struct draining *d)
+{
+	if (cnproc_drain(&l->cnproc, on_event, d) != 0 && (!l->armed || cnproc_empty(&l->waker)))
+		l->lossy = true;
+}
+
 /*
  * The kernel sends a task's statistics before its exit event, and the fork before both. So a
  * process that the connector reports as gone is complete if its statistics are read after that; and
@@ -252,19 +264,53 @@ size_t process_tracker_drain(struct process_tracker *l, struct record_writer *w)
 
 	if (l->cnproc.fd < 0)
 		return 0;
+	l->own_events = 0;
 	do {
-		l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+		drain_events(l, &d);
 		size_t whole = l->gone_count;
 		l->record_count = 0;
 		if (l->taskstats.fd >= 0)
 			l->lossy |= taskstats_drain(&l->taskstats, keep_task_exit, &d) != 0;
 		if (l->record_count && round < ROUNDS_MAX)
-			l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+			drain_events(l, &d);
 		for (size_t i = 0; i < l->record_count; i++)
 			add_task_exit(l, &l->records[i]);
 		write_gone(l, whole, w);
 	} while (l->gone_count && round++ < ROUNDS_MAX);
+	/* the waker does not know those that are new */
+	if (l->own_events)
+		l->armed = false;
 	return d.events;
+}
+
+bool process_tracker_arm(struct process_tracker *l, struct record_writer *w)
+{
+	int pids[CNPROC_WATCHED];
+	size_t count = 0;
+	struct live *p;
+
+	if (l->armed)
+		return true;
+	if (l->waker.fd == -1 && cnproc_open_waker(&l->waker) < 0)
+		l->waker.fd = -2;
+	if (l->waker.fd < 0 || l->live.map.count >= CNPROC_WATCHED)
+		return false;
+	pids[count++] = l->root;
+	PROCESS_TABLE_EACH(&l->live, p)
+		pids[count++] = p->pid;
+	if (cnproc_watch(&l->waker, pids, count) < 0)
+		return false;
+	(void)cnproc_empty(&l->waker);
+	/* what happened before it watched is among the events */
+	(void)process_tracker_drain(l, w);
+	l->armed = !l->own_events;
+	return l->armed;
+}
+
+void process_tracker_woken(struct process_tracker *l)
+{
+	(void)cnproc_empty(&l->waker);
+	l->armed = false;
 }
 
 void process_tracker_begin(struct process_tracker *l, int pid)
@@ -470,6 +516,7 @@ void process_tracker_open(struct process_tracker *l, bool kernel)
 	*l = (struct process_tracker){.root = (int)getpid(),
 				      .live = {.entry_size = sizeof(struct live)},
 				      .cnproc = {-1},
+				      .waker = {-1},
 				      .taskstats = {-1, 0},
 				      .scan_period_ns = SCAN_FIRST_NS};
 	l->next_scan_ns = clock_boottime_ns() + SCAN_FIRST_NS;
@@ -495,6 +542,8 @@ void process_tracker_close(struct process_tracker *l)
 	struct live *p;
 
 	cnproc_close(&l->cnproc);
+	if (l->waker.fd >= 0)
+		cnproc_close(&l->waker);
 	taskstats_close(&l->taskstats);
 	free(l->cnproc_reason);
 	free(l->taskstats_reason);
@@ -503,5 +552,5 @@ void process_tracker_close(struct process_tracker *l)
 	process_table_release(&l->live);
 	free(l->gone);
 	free(l->records);
-	*l = (struct process_tracker){.cnproc = {-1}, .taskstats = {-1, 0}};
+	*l = (struct process_tracker){.cnproc = {-1}, .waker = {-1}, .taskstats = {-1, 0}};
 }

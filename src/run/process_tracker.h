@@ -32,6 +32,9 @@ struct process_tracker {
 	uint64_t procdev;
 	bool blind; /* /proc is of another pid namespace, where our pids are of other processes */
 	struct cnproc cnproc;
+	struct cnproc waker; /* tells of our processes only, while armed; -2: cannot be opened */
+	bool armed;          /* nothing happened to our processes if the waker is silent */
+	size_t own_events;   /* of the last drain: those of our processes */
 	struct taskstats_listener taskstats;
 	char *cnproc_reason, *taskstats_reason; /* why not available; NULL: available */
 	bool lossy;
@@ -54,6 +57,14 @@ bool process_tracker_has_events(const struct process_tracker *l);
 void process_tracker_begin(struct process_tracker *l, int pid);
 /* Reads kernel events and adds records for ended processes. Returns the number of events. */
 size_t process_tracker_drain(struct process_tracker *l, struct record_writer *w);
+/*
+ * After a drain without events of our processes: lets the waker tell when there is one, so that
+ * events of other processes can wait until there are many. False: it cannot, or there was one just
+ * now.
+ */
+bool process_tracker_arm(struct process_tracker *l, struct record_writer *w);
+/* The waker told: something happened to our processes, or did before it watched. */
+void process_tracker_woken(struct process_tracker *l);
 /* Adds PEEK records of processes that have run for a while. Returns when to call again (boot time
  * in ns), 0: never. */
 uint64_t process_tracker_peek(struct process_tracker *l, struct record_writer *w);

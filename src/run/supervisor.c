@@ -17,10 +17,16 @@
 #include "run/process_tracker.h"
 #include "run/signal_relay.h"
 
-/* Kernel events are read in batches, to take less CPU time from the job. */
+/*
+ * Kernel events are read in batches, to take less CPU time from the job. While they are all of
+ * other processes of the machine, batches become longer, as long as the kernel has plenty of room
+ * for them; ours wake us.
+ */
 #define BATCH_NS 5000000ull
 #define BUSY_BATCH_NS 500000ull
+#define QUIET_BATCH_NS 1000000000ull
 #define BUSY_EVENTS 64
+#define ROOM_PART 8
 /* How long to wait for exit events of processes that are gone. */
 #define LAST_EVENTS_NS 50000000ull
 /* Poll interval without a signalfd. */
@@ -33,8 +39,9 @@ struct supervisor {
 	struct record_writer writer;
 	struct relay relay;
 	pid_t command;
-	bool ended, childless; /* the command; all descendants */
-	uint64_t next_drain_ns, next_peek_ns;
+	bool ended, childless;                /* the command; all descendants */
+	uint64_t next_drain_ns, next_peek_ns; /* 0: when there are events; never */
+	uint64_t batch_ns;
 	uint64_t before_us; /* CPU time of earlier children */
 };
 
@@ -212,13 +219,28 @@ static void reap(struct supervisor *s)
 	}
 }
 
+/* How long events may wait now; 0: there is none, the next one wakes us. */
+static uint64_t next_batch(struct supervisor *s, size_t events)
+{
+	struct process_tracker *t = &s->tracker;
+
+	if (!events)
+		return 0;
+	if (!t->own_events && events < cnproc_room(&t->cnproc) / ROOM_PART &&
+	    process_tracker_arm(t, &s->writer))
+		return s->batch_ns * 2 < QUIET_BATCH_NS ? s->batch_ns * 2 : QUIET_BATCH_NS;
+	return events > BUSY_EVENTS || t->lossy ? BUSY_BATCH_NS : BATCH_NS;
+}
+
 static void drain(struct supervisor *s)
 {
 	uint64_t now = clock_boottime_ns();
 	size_t events = process_tracker_drain(&s->tracker, &s->writer);
+	uint64_t batch = next_batch(s, events);
 
-	s->next_drain_ns =
-		now + (events > BUSY_EVENTS || s->tracker.lossy ? BUSY_BATCH_NS : BATCH_NS);
+	s->next_drain_ns = batch ? now + batch : 0;
+	if (batch)
+		s->batch_ns = batch;
 	if (!s->next_peek_ns || now >= s->next_peek_ns)
 		s->next_peek_ns = process_tracker_peek(&s->tracker, &s->writer);
 	flush(s);
@@ -261,7 +283,10 @@ static int until(uint64_t now, uint64_t then)
 static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 {
 	uint64_t now = clock_boottime_ns();
-	struct pollfd fds[3] = {{s->relay.fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	struct pollfd fds[4] = {{s->relay.fd, POLLIN, 0},
+				{-1, POLLIN, 0},
+				{-1, POLLIN, 0},
+				{s->tracker.armed ? s->tracker.waker.fd : -1, POLLIN, 0}};
 	bool batching = process_tracker_has_events(&s->tracker) && now < s->next_drain_ns;
 	int timeout = -1;
 
@@ -276,12 +301,14 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 			timeout = until(now, wake[i]);
 	if (s->relay.fd < 0 && (timeout < 0 || timeout > LOOK_MS))
 		timeout = LOOK_MS;
-	poll(fds, 3, timeout);
+	poll(fds, ARRAY_SIZE(fds), timeout);
 	if (fds[0].revents || s->relay.fd < 0)
 		take_signals(s);
 	now = clock_boottime_ns();
-	if (fds[1].revents || fds[2].revents || (batching && now >= s->next_drain_ns) ||
-	    (s->next_peek_ns && now >= s->next_peek_ns))
+	if (fds[3].revents)
+		process_tracker_woken(&s->tracker);
+	if (fds[1].revents || fds[2].revents || fds[3].revents ||
+	    (batching && now >= s->next_drain_ns) || (s->next_peek_ns && now >= s->next_peek_ns))
 		drain(s);
 }
 

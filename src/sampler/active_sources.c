@@ -94,22 +94,14 @@ static bool may_open_now(const struct active_source *s, const struct sampler_opt
 	return later && clock_boottime_ns() - s->tried_ns >= pause;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void read_source(struct active_source *s)
 {
-	uint64_t before = thread_cpu_ns();
+	uint64_t before = clock_thread_cpu_ns();
 
 	sample_begin(&s->set);
 	s->status = s->source->read(s->state, &s->set);
 	sample_done(&s->set);
-	uint64_t cost = thread_cpu_ns() - before;
+	uint64_t cost = clock_thread_cpu_ns() - before;
 	__atomic_store_n(&s->cost_ns, cost, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->cpu_ns, cost, __ATOMIC_RELAXED);
 }

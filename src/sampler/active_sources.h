@@ -43,6 +43,8 @@ struct active_source {
 struct active_sources {
 	struct active_source **list; /* allocated one by one: a hanging thread keeps its own */
 	size_t count, cap;
+	uint64_t glance_ns; /* boot time of the next glance; 0: none */
+	uint64_t glance_end_ns;
 };
 
 /* Opens all sources that were requested, or that are usable here. */
@@ -66,6 +68,10 @@ struct active_source *active_sources_stretched(struct active_sources *s);
 /* Between two ticks: does a source want to see the list of processes? Shows it to these. */
 bool active_sources_want_look(const struct active_sources *s);
 void active_sources_look(struct active_sources *s);
+/* Plans when sources next glance at the job; list->glance_ns is 0 if none wants to. */
+void active_sources_plan_glance(struct active_sources *s, uint64_t now);
+/* Lets them if it is time, and plans the next one. */
+void active_sources_glance(struct active_sources *s, const struct sampler_options *o, uint64_t now);
 /* Asks slow sources for last samples; active_sources_wait() waits for them, and
  * active_sources_read() takes them. */
 void active_sources_ask_last(struct active_sources *s, const struct sampler_options *o,

@@ -467,6 +467,8 @@ static uint64_t wake_time(struct sampler *s)
 						    SAMPLER_FDS, &then);
 	if ((s->o->finished || has_job(s)) && s->next_look_ns < then)
 		then = s->next_look_ns;
+	if (s->sources.glance_ns && s->sources.glance_ns < then)
+		then = s->sources.glance_ns;
 	if (s->o->duration_ns && s->r->begin_ns + s->o->duration_ns < then)
 		then = s->r->begin_ns + s->o->duration_ns;
 	return then;
@@ -505,13 +507,19 @@ static void loop(struct sampler *s)
 	s->r->begin_ns = s->budget_since_ns = now;
 	s->next_sync_ns = now + s->o->checkpoint_ns;
 	take_tick(s, now, false);
+	if (has_job(s))
+		active_sources_plan_glance(&s->sources, now);
 	malloc_trim(0); /* reading sources for the first time needs more memory */
 	plan(s);
 	while (!s->r->end) {
 		sleep_until(s, wake_time(s));
 		now = clock_boottime_ns();
 		s->r->end = ending(s, now);
-		if (s->r->end || holds_still(s) || now < s->next_ns)
+		if (s->r->end || holds_still(s))
+			continue;
+		if (has_job(s))
+			active_sources_glance(&s->sources, s->o, now);
+		if (now < s->next_ns)
 			continue;
 		uint64_t due = s->next_ns, step = s->o->period_ns * s->stretch;
 		take_tick(s, due, false);

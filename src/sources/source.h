@@ -77,6 +77,11 @@ struct source {
 	/* The list of the job's processes has changed, and no reading is due. NULL: not needed. Not
 	 * for slow sources. */
 	void (*look)(void *state);
+	/* About every glance_ns, at irregular times between readings, with a list of the job's
+	 * processes that is up to date: for states, which have to be sampled more often than
+	 * counters. NULL: not needed. Not for slow sources. */
+	void (*glance)(void *state);
+	uint64_t glance_ns;
 	void (*close)(void *state);
 };
 

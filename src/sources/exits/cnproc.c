@@ -26,6 +26,9 @@ struct listen_request {
 
 #define BEGINS ((uint32_t)PROC_EVENT_FORK | (uint32_t)PROC_EVENT_EXEC)
 #define BUFFER_BYTES (16u << 20)
+#define WAKER_BYTES (128u << 10)
+/* What a waiting event takes. */
+#define EVENT_BYTES 1024
 /* Messages that are received with one call, and the most that one takes. */
 #define AT_ONCE 32
 #define MESSAGE_BYTES 256
@@ -130,16 +133,25 @@ static int open_socket(struct cnproc *c, size_t buffer)
 }
 
 /* Opened while we had the capability; -1: none. */
-static int early = -1;
+static int early = -1, early_waker = -1;
 
-void cnproc_open_early(void)
+static int open_one_early(size_t buffer)
 {
 	struct cnproc c = {-1};
 
-	if (taskstats_ids_match() && open_socket(&c, BUFFER_BYTES) == 0)
-		early = c.fd;
-	else
+	if (open_socket(&c, buffer) < 0)
 		cnproc_close(&c);
+	return c.fd;
+}
+
+void cnproc_open_early(void)
+{
+	if (!taskstats_ids_match())
+		return;
+	early = open_one_early(BUFFER_BYTES);
+	early_waker = early < 0 ? -1 : open_one_early(WAKER_BYTES);
+	if (early_waker >= 0)
+		(void)cnproc_watch(&(struct cnproc){early_waker}, NULL, 0);
 }
 
 static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct strbuf *why)
@@ -189,6 +201,95 @@ int cnproc_open(struct cnproc *c, struct strbuf *why)
 int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why)
 {
 	return open_for(c, BEGINS, buffer, why);
+}
+
+/* ---- being woken ---------------------------------------------------------------------------- */
+
+/* Words are compared in memory byte order. */
+int cnproc_watch(struct cnproc *c, const int *pids, size_t count)
+{
+	const unsigned event = NLMSG_HDRLEN + sizeof(struct cn_msg);
+	const unsigned what = event + offsetof(struct proc_event, what);
+	/* of a fork it is the parent, else the process itself: at the same place */
+	const unsigned who = event + offsetof(struct proc_event, event_data.fork.parent_tgid);
+	const unsigned child = event + offsetof(struct proc_event, event_data.fork.child_tgid);
+	struct sock_filter code[2 * CNPROC_WATCHED + 8];
+	unsigned n = 0, end = 2 * (unsigned)count + 7; /* the last two: drop, accept */
+
+	if (count > CNPROC_WATCHED)
+		return -E2BIG;
+/* the jump from here to one of the last two instructions */
+#define DROP ((uint8_t)(end - 1 - n - 1))
+#define ACCEPT ((uint8_t)(end - n - 1))
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what);
+	code[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					       htonl((uint32_t)PROC_EVENT_EXIT), 2, 0),
+	n++;
+	code[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					       htonl((uint32_t)PROC_EVENT_EXEC), 1, 0),
+	n++;
+	code[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					       htonl((uint32_t)PROC_EVENT_FORK), 0, DROP),
+	n++;
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, who);
+	for (size_t i = 0; i < count; i++, n++)
+		code[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						       htonl((uint32_t)pids[i]), ACCEPT, 0);
+	/* a new thread has the process there; an exit has its signal there, which is no pid of ours
+	 * but at worst wakes us */
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, child);
+	for (size_t i = 0; i < count; i++, n++)
+		code[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						       htonl((uint32_t)pids[i]), ACCEPT, 0);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0xffffffff);
+#undef DROP
+#undef ACCEPT
+	struct sock_fprog program = {(unsigned short)n, code};
+	return setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0
+		       ? -errno
+		       : 0;
+}
+
+int cnproc_open_waker(struct cnproc *c)
+{
+	int r;
+
+	c->fd = -1;
+	if (early_waker >= 0) {
+		c->fd = fcntl(early_waker, F_DUPFD_CLOEXEC, 3);
+		r = c->fd < 0 ? -errno : 0;
+	} else if (early >= 0) {
+		return -EPERM;
+	} else {
+		r = open_socket(c, WAKER_BYTES);
+	}
+	if (r == 0)
+		r = cnproc_watch(c, NULL, 0);
+	if (r == 0)
+		netlink_empty(c->fd);
+	else
+		cnproc_close(c);
+	return r;
+}
+
+bool cnproc_empty(struct cnproc *c)
+{
+	struct pollfd p = {c->fd, POLLIN, 0};
+
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	netlink_empty(c->fd);
+	return true;
+}
+
+size_t cnproc_room(const struct cnproc *c)
+{
+	int size = 0;
+	socklen_t n = sizeof(size);
+
+	(void)getsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, &n);
+	return (size_t)size / EVENT_BYTES;
 }
 
 void cnproc_close(struct cnproc *c)

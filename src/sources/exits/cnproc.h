@@ -31,7 +31,17 @@ int cnproc_open(struct cnproc *c, struct strbuf *why);
  * them.
  */
 int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why);
-/* Opens a socket while we have the capability; later calls of open share it. */
+/* Of what happens to few processes: to be woken by, beside a socket with all events, which is then
+ * read in batches. Tells nothing until it watches. */
+int cnproc_open_waker(struct cnproc *c);
+/* From now on: execs and exits of these processes, and forks by them. At most CNPROC_WATCHED. */
+int cnproc_watch(struct cnproc *c, const int *pids, size_t count);
+#define CNPROC_WATCHED 64
+/* Forgets what is waiting; false: there was nothing. */
+bool cnproc_empty(struct cnproc *c);
+/* How many events the kernel keeps for us, roughly. */
+size_t cnproc_room(const struct cnproc *c);
+/* Opens sockets while we have the capability; later calls of open share them. */
 void cnproc_open_early(void);
 void cnproc_close(struct cnproc *c);
 /* Handles all waiting events. Returns 1 if events were lost since the last call, 0 if not, or a

@@ -1,0 +1,216 @@
+/*
+ * Shared by the files of the source `waits`: what sleeping threads of the job wait for, by samples
+ * of /proc/PID/task/TID/{syscall,stat,wchan}. The system call gives the reason; its descriptor, or
+ * the memory at its address, the partner.
+ *
+ * A thread counts the time since it was last looked at for the state in which it is found, so that
+ * shares are unbiased however often it is its turn. A process whose CPU clock has not advanced has
+ * not run: its threads wait where they did, and none of their files is read.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/hash_map.h"
+#include "sources/process/procdir.h"
+#include "sources/source.h"
+
+enum wait_reason {
+	WAIT_STORAGE,
+	WAIT_NETWORK,
+	WAIT_PROCESS,
+	WAIT_LOCK,
+	WAIT_CONDITION,
+	WAIT_TIMER,
+	WAIT_CHILD,
+	WAIT_POLL,
+	WAIT_OTHER,
+	WAIT_RUNNING,
+	WAIT_REASONS,
+	WAIT_UNKNOWN = WAIT_REASONS, /* may not be read: counted as looked at only */
+	WAIT_SOCKET,                 /* by wchan: network or process, its sockets decide */
+};
+
+/* How the reason follows from a system call. */
+enum wait_call {
+	CALL_NONE,
+	CALL_FD_IN, /* by the descriptor in the first argument; waits for data or room */
+	CALL_FD_OUT,
+	CALL_PATH, /* storage, or a fifo without a partner */
+	CALL_STORAGE,
+	CALL_RING,   /* io_uring */
+	CALL_MEMORY, /* address space: its lock, or storage */
+	CALL_FUTEX,
+	CALL_CONDITION,
+	CALL_TIMER,
+	CALL_POLL,
+	CALL_SELECT,
+	CALL_EPOLL,
+	CALL_CHILD,
+	CALL_CLONE, /* until a vfork child executes, or memory */
+	CALL_LOCK,
+	CALL_FCNTL,
+	CALL_PROCESS,
+	CALL_SIGNAL,
+	CALL_RESTART, /* wchan tells which */
+};
+
+#define WAIT_PARTNER_MAX 96
+
+/* What a thread waits for. */
+struct wait_seen {
+	enum wait_reason reason;
+	const char *call;               /* constant; NULL: unknown */
+	char partner[WAIT_PARTNER_MAX]; /* "": unknown; printable */
+};
+
+/* ---- waits_parse.c: texts of /proc, and tables ---------------------------------------------- */
+
+/* What /proc/PID/syscall says. */
+struct wait_syscall {
+	bool running; /* on a CPU, or ready */
+	bool narrow;  /* may be of a 32-bit program, whose numbers differ */
+	int64_t number;
+	uint64_t arg[6];
+};
+
+const char *wait_reason_name(enum wait_reason reason); /* "storage" */
+/* False: not such a line. */
+bool wait_parse_syscall(const char *text, size_t n, struct wait_syscall *ret);
+/* The kind of a call of this machine and its name; CALL_NONE: not in the table. */
+enum wait_call wait_call_of(int64_t number, const char **ret_name);
+/* By the name of the function; WAIT_UNKNOWN: not in the table. */
+enum wait_reason wait_by_wchan(const char *text, size_t n, const char **ret_what);
+
+/* ---- waits_sockets.c ------------------------------------------------------------------------ */
+
+enum socket_place {
+	SOCKET_UNKNOWN,
+	SOCKET_REMOTE, /* the other end is another host */
+	SOCKET_LOCAL,  /* on this host */
+	SOCKET_KERNEL, /* netlink, packets: no process */
+};
+
+struct wait_socket {
+	uint64_t inode, peer; /* peer: inode of the other end on this host; 0: unknown */
+	enum socket_place place;
+	bool listening;
+	char name[64]; /* address of the peer, or for a listening socket its own */
+};
+
+struct wait_sockets {
+	struct procdir *dir;
+	struct wait_socket *list;
+	size_t count, cap;
+	struct hash_map by_inode; /* index in the list */
+	struct hash_map by_ends;  /* index, by the addresses of both ends */
+	uint64_t next_ns;         /* when the tables may be read again */
+	int diag;                 /* socket of sock_diag; -1: none, -2: not opened yet */
+};
+
+void wait_sockets_release(struct wait_sockets *s);
+/* The socket with this inode, as process pid sees it; NULL: unknown (for now). */
+const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uint64_t inode,
+					    uint64_t now_ns);
+/* Adds the lines of /proc/net/tcp, tcp6, udp or udp6. */
+void wait_sockets_parse_inet(struct wait_sockets *s, const char *text, size_t n, bool listens);
+
+/* ---- waits_partner.c ------------------------------------------------------------------------ */
+
+/* An open end of a pipe or a socket in the job. */
+struct wait_end {
+	uint64_t inode;
+	int pid;
+	bool in, out;
+};
+
+struct wait_partners {
+	const struct source_context *ctx;
+	struct procdir *dir;
+	struct wait_sockets sockets;
+	struct wait_end *ends; /* sorted by inode */
+	size_t count, cap;
+	uint64_t next_ns; /* when they may be listed again */
+};
+
+void wait_partners_open(struct wait_partners *w, const struct source_context *ctx,
+			struct procdir *dir);
+void wait_partners_release(struct wait_partners *w);
+/* What waiting for a descriptor means; call is set already. out: for room, not for data. */
+void wait_for_descriptor(struct wait_partners *w, int pid, uint64_t fd, bool out, uint64_t now_ns,
+			 struct wait_seen *ret);
+/* The same for one of many. */
+void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count, uint64_t now_ns,
+		  struct wait_seen *ret);
+/* Where the sockets of a process lead, if all agree. */
+enum socket_place wait_sockets_of(struct wait_partners *w, int pid, uint64_t now_ns, size_t *ret);
+/* Is this a process or thread of the process? */
+bool wait_thread_exists(const struct procdir *dir, int pid, uint32_t tid);
+
+/* ---- waits_calls.c -------------------------------------------------------------------------- */
+
+/* Reads memory of a process without stopping it; false: not all of it. */
+bool wait_memory(const struct procdir *dir, int pid, uint64_t address, void *buf, size_t size);
+/* What a thread that sleeps in a call waits for; WAIT_UNKNOWN: wchan decides. */
+void wait_for_call(struct wait_partners *w, int pid, const struct wait_syscall *call,
+		   uint64_t now_ns, struct wait_seen *ret);
+
+/* ---- waits_threads.c ------------------------------------------------------------------------ */
+
+struct wait_thread {
+	int tid, syscall_fd;
+	bool listed, known;  /* known: seen holds */
+	uint64_t last_ns;    /* it was last looked at */
+	uint64_t checked_ns; /* its partner was last looked up */
+	uint64_t text_hash;  /* of what syscall said then */
+	uint16_t site;       /* where its time goes */
+	enum wait_reason reason;
+};
+
+/* A reason with its partner. */
+struct wait_site {
+	uint64_t us;
+	struct wait_seen seen;
+};
+#define WAIT_SITES 24
+
+struct wait_process {
+	int pid, stat_fd;
+	uint64_t starttime;
+	bool listed, gone;
+	bool refused;       /* its calls may not be read */
+	bool blind;         /* nor where it sleeps in the kernel */
+	unsigned retry;     /* looks until both are tried again */
+	uint64_t cpu_ns;    /* its clock before it was last read */
+	uint64_t listed_ns; /* its threads were last listed */
+	uint64_t thread_count;
+	struct wait_thread *threads;
+	size_t count, cap, old, hint, next; /* next: whose turn it is */
+	struct wait_site sites[WAIT_SITES];
+	size_t site_count;
+	uint64_t us[WAIT_REASONS], observed_us;
+	uint64_t told_ns; /* its metadata was last written */
+	uint32_t entity;
+	bool has_entity;
+};
+
+struct waits {
+	const struct source_context *ctx;
+	struct procdir dir;
+	struct wait_partners partners;
+	struct wait_process *list; /* sorted by pid */
+	size_t count, cap;
+	size_t next; /* whose turn it is */
+	uint64_t began_ns;
+	uint64_t us[WAIT_REASONS], observed_us; /* of all processes, ended ones included */
+	uint64_t spare_ns;                      /* CPU time that a look may take */
+	bool glanced, refused, blind;
+	uint32_t job;
+};
+
+/* Takes over the list of the job's processes; those that have ended stay until they are dropped. */
+void waits_sync(struct waits *w);
+void waits_drop_gone(struct waits *w);
+/* Looks at as many threads as the budget allows. */
+void waits_look(struct waits *w, uint64_t now_ns);
+void waits_release(struct waits *w);
