@@ -9,6 +9,7 @@
 #include "core/util.h"
 #include "jobs/job_hosts.h"
 #include "jobs/metadata.h"
+#include "jobs/request.h"
 #include "jobs/scheduler.h"
 
 void job_forget_inherited(struct context *ctx)
@@ -191,6 +192,15 @@ struct value *new_metadata(struct context *ctx, const struct job_directory *j, c
 	struct job_description f = {j->id, title, user, script, clock_realtime_us()};
 
 	return meta_start(j->layout, &ctx->config, &f, environment_metadata(&ctx->config, environ));
+}
+
+void add_request(const struct context *ctx, struct value *metadata)
+{
+	struct value *request =
+		request_metadata(strcmp(config_get(&ctx->config, SETTING_ASK_BATCH), "no") != 0);
+
+	if (request)
+		value_set(metadata, "request", request);
 }
 
 /* Has the job in the environment ended, or is it gone? A job that a `run` began can always be

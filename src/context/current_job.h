@@ -32,6 +32,9 @@ bool looks_like_path(const char *s);
 const char *batch_job_name(void);
 /* Metadata of a job that begins now. name may be NULL. */
 struct value *new_metadata(struct context *ctx, const struct job_directory *j, const char *name);
+/* Adds what the batch job asked for as "request", if there is something. May block for a second:
+ * only whoever created the job calls it. */
+void add_request(const struct context *ctx, struct value *metadata);
 /* Joins an existing job: adds configured job tags, and warns if name (NULL: none) is not the job's.
  */
 void job_join(struct context *ctx, const struct job_directory *j, const char *name);

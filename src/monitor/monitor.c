@@ -96,7 +96,7 @@ static char *name_of(const struct monitoring *m)
 	return xstrdup(path_base(first->str.data + (*first->str.data == '-')));
 }
 
-static void begin_metadata(struct monitoring *m)
+static void begin_metadata(struct monitoring *m, bool joins)
 {
 	char host[65], boot[9];
 
@@ -119,6 +119,8 @@ static void begin_metadata(struct monitoring *m)
 		value_set(m->metadata, "watched_command", watched);
 	value_set(m->metadata, "hardware", hardware_metadata(m->o->watch.root));
 	metadata_set_time(m->metadata, "start", clock_realtime_us());
+	if (!joins)
+		add_request(m->ctx, m->metadata);
 	(void)run_file_write_metadata(&m->file, m->metadata);
 }
 
@@ -166,7 +168,7 @@ static int try_job(struct monitoring *m, const char *dir, const char *id)
 		return hold == -ESTALE ? hold : r;
 	r = run_file_make(&m->file, &m->job, m->peers.self, SAMPLE_FILES_SUFFIX, &why);
 	if (r == 0)
-		begin_metadata(m);
+		begin_metadata(m, joins);
 	/* the lock may be missing */
 	if (!job_directory_is_there(&m->job))
 		return -ESTALE;

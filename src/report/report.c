@@ -260,7 +260,10 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 			     .cpu_residue = UNKNOWN,
 			     .cores = UNKNOWN,
 			     .cpu_share = NAN,
-			     .memory_limit = UNKNOWN};
+			     .memory_limit = UNKNOWN,
+			     .cpu_quota_us = UNKNOWN,
+			     .throttled_us = UNKNOWN,
+			     .request = REQUEST_UNKNOWN};
 	int e = load_parts(&l);
 	if (e >= 0) {
 		r->running = r->show.list.rows[0].end == UNKNOWN || r->show.list.rows[0].open;

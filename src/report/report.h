@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analysis/findings/findings.h"
+#include "jobs/request.h"
 #include "plot/plot.h"
 #include "samples/series_math.h"
 #include "views/jobs/job_show.h"
@@ -160,10 +161,13 @@ struct report {
 
 	/* accounting: us; UNKNOWN */
 	int64_t cpu_itemised, cpu_total, cpu_residue;
-	int64_t unseen;       /* processes whose CPU time is unknown and in no total */
-	int64_t cores;        /* usable by the job; UNKNOWN */
-	double cpu_share;     /* of these cores over the duration, 0..1; NAN */
-	int64_t memory_limit; /* bytes per host; UNKNOWN */
+	int64_t unseen;             /* processes whose CPU time is unknown and in no total */
+	int64_t cores;              /* usable by the job; UNKNOWN */
+	double cpu_share;           /* of these cores over the duration, 0..1; NAN */
+	int64_t memory_limit;       /* bytes per host; UNKNOWN */
+	int64_t cpu_quota_us;       /* CPU time per second that control groups allow; UNKNOWN */
+	int64_t throttled_us;       /* time that the quota stopped tasks, over CPUs; UNKNOWN */
+	struct job_request request; /* what the batch job asked for */
 
 	char *hardware; /* JSON object by host; NULL: unknown */
 	char *metadata; /* JSON object; NULL */

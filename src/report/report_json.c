@@ -123,6 +123,18 @@ static void json_accounting(const struct report *r, struct json_writer *j, const
 	json_number(j, "cores", r->cores);
 	report_json_figure(j, "cpu_share", r->cpu_share);
 	json_number(j, "memory_limit", r->memory_limit);
+	json_number(j, "cpu_quota_us", r->cpu_quota_us);
+	json_number(j, "cpu_throttled_us", r->throttled_us);
+	json_end_object(j);
+}
+
+/* What the batch job asked for; only what is known. */
+static void json_request(const struct report *r, struct json_writer *j)
+{
+	json_begin_object(j, "request");
+	for (size_t i = 0; i < REQUEST_ITEMS; i++)
+		if (r->request.item[i] >= 0)
+			json_i64(j, request_names[i], r->request.item[i]);
 	json_end_object(j);
 }
 
@@ -273,6 +285,7 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 		json_end_object(j);
 	}
 	json_accounting(r, j, "accounting");
+	json_request(r, j);
 	json_sums(r, j);
 	json_i64(j, "origin", origin);
 	json_groups(j, "executables", &r->executables);

@@ -4,6 +4,7 @@
 
 #include "core/value.h"
 #include "jobs/job_layout.h"
+#include "jobs/request.h"
 #include "report/report_internal.h"
 #include "store/job_metadata.h"
 
@@ -11,66 +12,21 @@
 
 /* ---- batch systems -------------------------------------------------------------------------- */
 
-/* "16(x4),8" is 72; -1: another format. */
-static int64_t cpus_per_node(const char *s, int64_t *ret_most)
+static const char *variable(const void *env, const char *name)
 {
-	int64_t sum = 0;
-
-	*ret_most = 0;
-	while (*s) {
-		char *end;
-		long n = strtol(s, &end, 10), times = 1;
-
-		if (end == s || n <= 0 || n > 1 << 20)
-			return -1;
-		if (*end == '(' && end[1] == 'x')
-			times = strtol(end + 2, &end, 10);
-		if (*end == ')')
-			end++;
-		if ((*end && *end != ',') || times <= 0 || times > 1 << 20)
-			return -1;
-		sum += (int64_t)n * times;
-		*ret_most = n > *ret_most ? n : *ret_most;
-		s = *end ? end + 1 : end;
-	}
-	return sum > 0 ? sum : -1;
-}
-
-static int64_t variable(const struct value *env, const char *name)
-{
-	const char *text = value_get_str(env, name);
-	int64_t v;
-
-	return text && parse_i64(text, &v) == 0 && v > 0 && v < (int64_t)1 << 40 ? v : -1;
+	return value_get_str(env, name);
 }
 
 /* The cores and the memory per host that the batch system granted. */
-static void take_grant(struct report_loading *l, const struct value *env)
+static void take_grant(struct report_loading *l, const struct job_request *r)
 {
-	static const char *const counts[] = {"PBS_NP", "NSLOTS", "LSB_DJOB_NUMPROC", "OAR_NCPUS"};
-	const char *each = value_get_str(env, "SLURM_JOB_CPUS_PER_NODE");
-	int64_t most = 0, cores = each ? cpus_per_node(each, &most) : -1;
-
-	if (cores < 0 && variable(env, "SLURM_CPUS_ON_NODE") > 0) {
-		int64_t nodes = variable(env, "SLURM_JOB_NUM_NODES");
-
-		most = variable(env, "SLURM_CPUS_ON_NODE");
-		cores = most * (nodes > 0 ? nodes : 1);
-	}
-	for (size_t i = 0; cores < 0 && i < ARRAY_SIZE(counts); i++)
-		cores = variable(env, counts[i]);
-	if (cores > 0) {
-		l->r->cores = cores;
+	if (r->item[REQUEST_CORES] > 0) {
+		l->r->cores = r->item[REQUEST_CORES];
 		l->granted = true;
 	}
-	int64_t tasks = variable(env, "SLURM_NTASKS");
-	l->tasks = tasks > 0 ? tasks : 0;
-	int64_t node = variable(env, "SLURM_MEM_PER_NODE"),
-		cpu = variable(env, "SLURM_MEM_PER_CPU");
-	if (node > 0)
-		l->r->memory_limit = node << 20;
-	else if (cpu > 0 && most > 0)
-		l->r->memory_limit = cpu * most << 20;
+	l->tasks = r->item[REQUEST_TASKS] > 0 ? r->item[REQUEST_TASKS] : 0;
+	if (r->item[REQUEST_MEMORY] > 0)
+		l->r->memory_limit = r->item[REQUEST_MEMORY];
 }
 
 /* ---- this host ------------------------------------------------------------------------------ */
@@ -201,18 +157,32 @@ static void take_memory(struct report_loading *l, const struct value *memory)
 		l->oom_kills = kills->integer;
 }
 
+/* CPU time that a quota allows per second, and how long it stopped tasks. */
+static void take_quota(struct report *r, const struct value *cpu)
+{
+	const struct value *quota = value_get(cpu, "quota_us"),
+			   *throttled = value_get(cpu, "throttled_us");
+
+	if (quota && quota->kind == VALUE_INT && quota->integer > 0)
+		r->cpu_quota_us = quota->integer;
+	if (throttled && throttled->kind == VALUE_INT && throttled->integer >= 0)
+		r->throttled_us = throttled->integer;
+}
+
 static void take_metadata(struct report_loading *l, const struct value *meta)
 {
 	const char *key;
 	const struct value *hardware = value_get(meta, "hardware"),
 			   *hosts = value_get(meta, "hosts");
 
+	request_from_metadata(value_get(meta, "request"), &l->r->request);
 	for (size_t i = 0; (key = metadata_key(KEY_ENVIRONMENT, i)); i++) {
 		const struct value *env = value_get(meta, key);
 
-		if (env && env->kind == VALUE_DICT && l->r->cores == UNKNOWN)
-			take_grant(l, env);
+		if (env && env->kind == VALUE_DICT)
+			request_from_environment(variable, env, &l->r->request);
 	}
+	take_grant(l, &l->r->request);
 	take_hosts(l, hosts);
 	if (hardware && hardware->kind == VALUE_DICT && value_pairs(hardware)) {
 		take_links(l, hardware);
@@ -222,6 +192,7 @@ static void take_metadata(struct report_loading *l, const struct value *meta)
 	take_sources(l->r, value_get(meta, "sources"));
 	take_accounting(l->r, value_get(meta, "books"));
 	take_memory(l, value_get(meta, "memory"));
+	take_quota(l->r, value_get(meta, "cpu"));
 	show_metadata(l, meta);
 }
 

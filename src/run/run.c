@@ -43,6 +43,8 @@ static void begin_metadata(struct running *r)
 	if (step && *step)
 		value_set(r->metadata, "step", value_str(step));
 	metadata_set_time(r->metadata, "start", clock_realtime_us());
+	if (r->began)
+		add_request(r->ctx, r->metadata);
 	/* written at the start, so that a killed run leaves it, and nobody removes its directory */
 	(void)run_file_write_metadata(&r->file, r->metadata);
 }
@@ -162,7 +164,7 @@ static void end_metadata(struct running *r, const struct run_summary *s)
 	summary_json(s, &j);
 	if (value_from_json(j.out.buf, j.out.len, &accounting, &why) == 0)
 		value_set(r->metadata, "books", accounting);
-	value_set(r->metadata, "memory", run_memory_metadata(&r->memory));
+	run_add_limits(r->metadata, &r->limits);
 	int e = run_file_write_metadata(&r->file, r->metadata);
 	if (e < 0)
 		log_warn("cannot write the metadata of this run in '%s': %s", r->job.path,
@@ -433,7 +435,7 @@ static void prepare_sampling(struct running *r)
 
 static void prepare_cgroup(struct running *r)
 {
-	cgroup_memory_read("", &r->memory);
+	cgroup_limits_read("", &r->limits);
 	if (cgroup_cpu_path("", &r->cgroup) && !cgroup_cpu_us(r->cgroup.buf, &r->cgroup_before_us))
 		strbuf_reset(&r->cgroup);
 }

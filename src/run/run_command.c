@@ -222,17 +222,23 @@ int run_ends_by(const struct context *ctx, const struct supervise_result *res)
 	return ctx->personality->signal_is_status && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
 }
 
-struct value *run_memory_metadata(const struct cgroup_memory *before)
+void run_add_limits(struct value *metadata, const struct cgroup_limits *before)
 {
-	struct cgroup_memory now;
-	struct value *v = value_new(VALUE_DICT);
+	struct value *memory = value_new(VALUE_DICT), *cpu = value_new(VALUE_DICT);
+	struct cgroup_limits now;
 
-	cgroup_memory_read("", &now);
-	if (now.limit)
-		value_set(v, "limit", value_int((int64_t)now.limit));
-	if (now.counted && before->counted && now.oom_kills >= before->oom_kills)
-		value_set(v, "oom_kills", value_int((int64_t)(now.oom_kills - before->oom_kills)));
-	return v;
+	cgroup_limits_read("", &now);
+	cgroup_limits_since(before, &now);
+	if (now.memory)
+		value_set(memory, "limit", value_int((int64_t)now.memory));
+	if (now.kills_counted)
+		value_set(memory, "oom_kills", value_int((int64_t)now.oom_kills));
+	if (now.quota > 0)
+		value_set(cpu, "quota_us", value_int((int64_t)(now.quota * 1e6)));
+	if (now.throttling_counted)
+		value_set(cpu, "throttled_us", value_int((int64_t)now.throttled_us));
+	value_set(metadata, "memory", memory);
+	value_set(metadata, "cpu", cpu);
 }
 
 /* LD_PRELOAD cannot contain a path with blanks or colons. */

@@ -33,7 +33,7 @@ struct running {
 	struct value *warnings;
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
-	struct cgroup_memory memory; /* of our cgroup, before */
+	struct cgroup_limits limits; /* of our cgroup, before */
 	struct sidecar sidecar;      /* samples the command, if requested */
 	struct run_guard guard;
 };
@@ -76,7 +76,8 @@ struct run_times {
 struct run_times run_times(const struct supervise_result *res, const struct accounting *b);
 /* The signal that ends us, so that a parent sees how the command ended; 0: none. */
 int run_ends_by(const struct context *ctx, const struct supervise_result *res);
-/* The memory limit of our cgroup, and the processes that were killed for it. */
-struct value *run_memory_metadata(const struct cgroup_memory *before);
+/* The limits of our cgroups: "memory" with limit and oom_kills, "cpu" with quota_us (CPU time per
+ * second) and throttled_us; what is not known is left out. */
+void run_add_limits(struct value *metadata, const struct cgroup_limits *before);
 /* The end of the job: that of its last run. */
 int64_t run_job_end(const struct value *meta, const struct run_times *t);

@@ -25,6 +25,8 @@ teardown_file() {
   equal scheduler "$(jq -r .scheduler.name "$dir/job.json")" slurm
   equal partition "$(jq -r .scheduler.partition "$dir/job.json")" main
   equal runs "$(find "$dir" -name '*.rec' | wc -l)" 8
+  # what the job asked for is known once, whoever of the eight began it
+  equal requests "$(jq -c 'select(.request).request' "$dir"/*/*.json)" '{"cores":8,"tasks":8,"nodes":2}'
   plimsoll records --jsonl "$dir" >rows.jsonl
   equal images "$(wc -l <rows.jsonl)" 8
   equal ranks "$(jq .mpirank rows.jsonl | sort -n | tr '\n' ' ')" "0 1 2 3 4 5 6 7 "
@@ -43,13 +45,14 @@ plimsoll stop
 J
   chmod +x script.sh
   export PROGRAMS
-  sbatch -W -n 2 -N 2 -o "$S/batch.out" --export=ALL script.sh || true
+  sbatch -W -n 2 -N 2 --mem=100 --time=1:30 -o "$S/batch.out" --export=ALL script.sh || true
   jobs=("$S"/jobs/two/[0-9]*)
   equal jobs "${#jobs[@]}" 1
   plimsoll records --jsonl "${jobs[0]}" >rows.jsonl || fail "$(cat "$S/batch.out")"
   equal images "$(wc -l <rows.jsonl)" 4
   equal exitcode "$(jq -r .exitcode "${jobs[0]}/job.json")" 3
   equal name "$(jq -r .jobname "${jobs[0]}/job.json")" script.sh
+  equal request "$(jq -c .request "${jobs[0]}/job.json")" '{"cores":2,"tasks":2,"nodes":2,"memory":104857600,"time":120}'
   equal steps "$(jq -r .step "${jobs[0]}"/*/*.json | sort -u | tr '\n' ' ')" "0 1 "
 }
 

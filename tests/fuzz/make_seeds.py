@@ -604,6 +604,14 @@ def perfmon():
 # ---- lists of hosts: the first byte says in which form ------------------------------------------------
 
 
+def requests():
+    write("request", "scontrol", "0JobId=7 JobName=x\n   RunTime=00:00:03 TimeLimit=1-02:03:04 TimeMin=N/A\n"
+          "   NumNodes=2 NumCPUs=8 NumTasks=4\n   TRES=cpu=8,mem=6G,node=2,gres/gpu=3\n   MinCPUsNode=2 MinMemoryCPU=3G\n")
+    write("request", "qstat", "1Job Id: 7\n    Resource_List.mem = 4gb\n    Resource_List.walltime = 01:30:00\n")
+    write("request", "bad-numbers", "0RunTime=0 TimeLimit=99999999999999999999-99:99:99\nMinCPUsNode=1 MinMemoryNode=1e300G\n")
+    write("request", "bad-empty", "0RunTime=0 TimeLimit=")
+
+
 def nodelists():
     write("nodelist", "brackets", "0n[1-3,007],rack[0-1]node[01-02]-ib.site,login")
     write("nodelist", "file", "1n1\nn1\n n2 slots=4\r\n\nn3.site")
@@ -766,6 +774,7 @@ if __name__ == "__main__":
     perfmon()
     watch()
     nodelists()
+    requests()
     sacct()
     colmet()
     marks()

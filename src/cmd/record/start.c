@@ -25,18 +25,21 @@ static int already(const struct start_options *o, const struct job_directory *j)
 	return EXIT_OK;
 }
 
-/* Records the memory limit of the job on this host, and how many processes were killed for it so
- * far; `stop` counts again. */
+/* Records the limits of the job on this host, and what they did so far; `stop` counts again. */
 static void add_limits(struct value *meta)
 {
-	struct cgroup_memory now;
+	struct cgroup_limits now;
 	struct value *v = value_new(VALUE_DICT);
 
-	cgroup_memory_read("", &now);
-	if (now.limit)
-		value_set(v, "memory", value_int((int64_t)now.limit));
-	if (now.counted)
+	cgroup_limits_read("", &now);
+	if (now.memory)
+		value_set(v, "memory", value_int((int64_t)now.memory));
+	if (now.kills_counted)
 		value_set(v, "oom_kills_before", value_int((int64_t)now.oom_kills));
+	if (now.quota > 0)
+		value_set(v, "cpu_quota_us", value_int((int64_t)(now.quota * 1e6)));
+	if (now.throttling_counted)
+		value_set(v, "cpu_throttled_us_before", value_int((int64_t)now.throttled_us));
 	value_set(meta, "limits", v);
 }
 
@@ -48,8 +51,10 @@ int do_start(struct context *ctx, const struct start_options *o)
 	if (job_open_or_make(ctx, o->dir, &j, &origin) < 0)
 		return EXIT_FAILED;
 	_cleanup_value_ struct value *meta = new_metadata(ctx, &j, o->name);
-	if (!j.layout->fixed_keys)
+	if (!j.layout->fixed_keys) {
 		add_limits(meta);
+		add_request(ctx, meta);
+	}
 	int r = job_directory_create_meta(&j, meta);
 	if (r == -EEXIST)
 		return already(o, &j);

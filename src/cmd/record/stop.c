@@ -21,20 +21,36 @@ static int64_t end_of_job(const struct job_directory *j, const struct value *met
 	return last && last < now ? last : now;
 }
 
-/* Counts processes killed for memory since `start`, if that was on this host. */
-static void count_kills(struct value *meta)
+static bool count_of(const struct value *limits, const char *key, uint64_t *ret)
+{
+	const struct value *v = value_get(limits, key);
+
+	if (!v || v->kind != VALUE_INT || v->integer < 0)
+		return false;
+	*ret = (uint64_t)v->integer;
+	return true;
+}
+
+/* Counts what the limits of the job did since `start`, if that was on this host. */
+static void count_limits(struct value *meta)
 {
 	struct value *limits = value_get(meta, "limits");
-	const struct value *before = value_get(limits, "oom_kills_before");
 	const char *where = value_get_str(meta, "host");
-	struct cgroup_memory now;
+	struct cgroup_limits now, before = {0};
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
-	cgroup_memory_read("", &now);
-	if (before && before->kind == VALUE_INT && before->integer >= 0 && where &&
-	    !strcmp(where, host) && now.counted && now.oom_kills >= (uint64_t)before->integer)
-		value_set(limits, "oom_kills", value_int((int64_t)now.oom_kills - before->integer));
+	if (!limits || limits->kind != VALUE_DICT || !where || strcmp(where, host) != 0)
+		return;
+	before.kills_counted = count_of(limits, "oom_kills_before", &before.oom_kills);
+	before.throttling_counted =
+		count_of(limits, "cpu_throttled_us_before", &before.throttled_us);
+	cgroup_limits_read("", &now);
+	cgroup_limits_since(&before, &now);
+	if (now.kills_counted)
+		value_set(limits, "oom_kills", value_int((int64_t)now.oom_kills));
+	if (now.throttling_counted)
+		value_set(limits, "cpu_throttled_us", value_int((int64_t)now.throttled_us));
 }
 
 /* Were steps recorded after the job was stopped? Then it ends again. */
@@ -77,7 +93,7 @@ static int stop_job(struct context *ctx, const struct stop_options *o,
 	int64_t end_us = end_of_job(j, meta, runs);
 	if (job_directory_collect_ended(j, &why) < 0)
 		log_warn("%s", why.buf);
-	count_kills(meta);
+	count_limits(meta);
 	/* tags may be set while the job runs; the last value of a key counts */
 	if (!j->layout->stop_tags)
 		(void)meta_add_tags(meta, config_get(&ctx->config, SETTING_JOB_TAGS));

@@ -1,4 +1,4 @@
-/* CPU time, memory limit and OOM kills of the control group that we are in, version 1 or 2. */
+/* CPU time and limits of the control group that we are in, version 1 or 2. */
 #pragma once
 
 #include <stdint.h>
@@ -11,12 +11,16 @@
 bool cgroup_cpu_path(const char *root, struct strbuf *ret);
 /* CPU time that such a group has used so far, in microseconds. */
 bool cgroup_cpu_us(const char *path, uint64_t *ret);
-/* The memory limit of this process: the smallest of its group and the groups above. */
-struct cgroup_memory {
-	uint64_t limit;     /* bytes; 0: none, or not known */
-	uint64_t oom_kills; /* in these groups so far */
-	bool counted;       /* oom_kills is known */
+/* The limits of this process: the smallest of its group and the groups above, and what they did. */
+struct cgroup_limits {
+	uint64_t memory;       /* bytes; 0: none, or not known */
+	uint64_t oom_kills;    /* in these groups so far */
+	double quota;          /* CPUs; 0: none, or not known */
+	uint64_t throttled_us; /* time that a quota stopped tasks, summed over CPUs, so far */
+	bool kills_counted, throttling_counted;
 };
-void cgroup_memory_read(const char *root, struct cgroup_memory *ret);
+void cgroup_limits_read(const char *root, struct cgroup_limits *ret);
+/* Turns the counts into those since an earlier reading. */
+void cgroup_limits_since(const struct cgroup_limits *before, struct cgroup_limits *now);
 /* Can the CPU time of our group be read? With a job to watch: does it have a group? */
 int cgroup_probe(const struct source_context *ctx, struct source_report *report);

@@ -571,7 +571,12 @@ int import_submit(const struct config *c, struct store *s, const char *path,
 	int r = -ESTALE;
 
 	for (int i = 0; r == -ESTALE && i < IMPORT_TRIES_MAX; i++) {
-		struct import p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
+		struct import p = {.o = o,
+				   .store = s,
+				   .result = ret,
+				   .why = why,
+				   .oom_kills = -1,
+				   .throttled_us = -1};
 
 		if (i) {
 			import_result_release(ret);

@@ -69,7 +69,7 @@ struct import {
 	size_t bad_marks; /* files that are none */
 	int mark_scratch; /* -1: none yet */
 	uint64_t mark_bytes;
-	int64_t oom_kills; /* of the whole job, from `stop`; -1: unknown */
+	int64_t oom_kills, throttled_us; /* of the whole job, from `stop`; -1: unknown */
 	bool has_meta;
 	size_t negative; /* negative CPU times, left out */
 	bool named;      /* the message already names the file */

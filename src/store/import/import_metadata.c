@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hash_map.h"
+#include "jobs/request.h"
 #include "store/import/import_internal.h"
 
 #define HOSTS_MAX 1024  /* with their hardware; they are alike */
@@ -33,6 +34,22 @@ static void take_hardware(struct import *p, const struct value *run)
 	struct value *all = part(p, "hardware", VALUE_DICT);
 	if (!value_get(all, host) && value_pairs(all) < HOSTS_MAX)
 		value_set(all, host, value_ref(hardware));
+}
+
+/* What the job asked for: whoever began it knows. */
+static void take_request(struct import *p, const struct value *run)
+{
+	struct value *request = value_get(run, "request");
+
+	if (!request || request->kind != VALUE_DICT || (p->own && value_get(p->own, "request")))
+		return;
+	struct value *all = part(p, "request", VALUE_DICT);
+	for (size_t i = 0; i < value_pairs(request) && i < REQUEST_ITEMS; i++) {
+		const struct value *key = value_key(request, i);
+
+		if (key->kind == VALUE_STR && !value_get(all, key->str.data))
+			value_set(all, key->str.data, value_ref(value_at(request, i)));
+	}
 }
 
 static void take_sources(struct import *p, const struct value *run)
@@ -99,53 +116,59 @@ static int64_t whole(const struct value *v)
 	return v && v->kind == VALUE_INT && v->integer >= 0 ? v->integer : -1;
 }
 
-static struct value *take_limit(struct import *p, int64_t limit)
+/* The smallest of any host holds. */
+static struct value *take_limit(struct import *p, const char *of, const char *key, int64_t limit)
 {
-	struct value *all = part(p, "memory", VALUE_DICT);
-	int64_t before = whole(value_get(all, "limit"));
+	struct value *all = part(p, of, VALUE_DICT);
+	int64_t before = whole(value_get(all, key));
 
 	if (limit > 0 && (before < 0 || limit < before))
-		value_set(all, "limit", value_int(limit));
+		value_set(all, key, value_int(limit));
 	return all;
 }
 
-/* Memory: the smallest limit of any host, and the number of OOM kills. */
-static void take_memory(struct import *p, const struct value *run)
+/* The smallest limit of memory or CPU time, and the sum of what it did. */
+static void take_run_limit(struct import *p, const struct value *run, const char *of,
+			   const char *limit_key, const char *count_key)
 {
-	const struct value *memory = value_get(run, "memory");
-	int64_t limit = whole(value_get(memory, "limit")),
-		kills = whole(value_get(memory, "oom_kills")), sum;
+	const struct value *mine = value_get(run, of);
+	int64_t limit = whole(value_get(mine, limit_key)),
+		count = whole(value_get(mine, count_key)), sum;
 
-	if (!memory || memory->kind != VALUE_DICT || (limit <= 0 && kills < 0))
+	if (!mine || mine->kind != VALUE_DICT || (limit <= 0 && count < 0))
 		return;
-	struct value *all = take_limit(p, limit);
-	int64_t before = whole(value_get(all, "oom_kills"));
-	/* the run outside counted those of a run inside it */
-	if (kills >= 0 && !value_get_str(run, "parent") &&
-	    !__builtin_add_overflow(kills, before < 0 ? 0 : before, &sum))
-		value_set(all, "oom_kills", value_int(sum));
+	struct value *all = take_limit(p, of, limit_key, limit);
+	int64_t before = whole(value_get(all, count_key));
+	/* the run outside counted what a run inside it counted */
+	if (count >= 0 && !value_get_str(run, "parent") &&
+	    !__builtin_add_overflow(count, before < 0 ? 0 : before, &sum))
+		value_set(all, count_key, value_int(sum));
 }
 
 /* From `start` to `stop` on their host, including what runs counted there. */
 void import_take_limits(struct import *p, const struct value *meta)
 {
 	const struct value *limits = value_get(meta, "limits");
-	int64_t limit = whole(value_get(limits, "memory")),
-		kills = whole(value_get(limits, "oom_kills"));
+	int64_t memory = whole(value_get(limits, "memory")),
+		quota = whole(value_get(limits, "cpu_quota_us"));
 
-	if (!limits || limits->kind != VALUE_DICT || (limit <= 0 && kills < 0))
+	if (!limits || limits->kind != VALUE_DICT)
 		return;
-	(void)take_limit(p, limit);
-	if (kills >= 0)
-		p->oom_kills = kills;
+	p->oom_kills = whole(value_get(limits, "oom_kills"));
+	p->throttled_us = whole(value_get(limits, "cpu_throttled_us"));
+	if (memory > 0 || p->oom_kills >= 0)
+		(void)take_limit(p, "memory", "limit", memory);
+	if (quota > 0 || p->throttled_us >= 0)
+		(void)take_limit(p, "cpu", "quota_us", quota);
 }
 
-static void add_kills(struct import *p)
+/* What `stop` counted includes what runs on its host counted. */
+static void add_count(struct import *p, const char *of, const char *key, int64_t count)
 {
-	struct value *all = value_get(p->metadata, "memory");
+	struct value *all = value_get(p->metadata, of);
 
-	if (all && p->oom_kills > whole(value_get(all, "oom_kills")))
-		value_set(all, "oom_kills", value_int(p->oom_kills));
+	if (all && count > whole(value_get(all, key)))
+		value_set(all, key, value_int(count));
 }
 
 static bool same_words(const struct value *a, const struct value *b)
@@ -182,9 +205,11 @@ void import_take_run(struct import *p, const struct value *run)
 	if (run->kind != VALUE_DICT)
 		return;
 	take_hardware(p, run);
+	take_request(p, run);
 	take_sources(p, run);
 	take_accounting(p, run);
-	take_memory(p, run);
+	take_run_limit(p, run, "memory", "limit", "oom_kills");
+	take_run_limit(p, run, "cpu", "quota_us", "throttled_us");
 	take_command(p, run);
 	import_take_cut_off(p, run);
 }
@@ -252,7 +277,8 @@ void import_add_metadata(struct import *p)
 	struct strbuf *to = &p->meta.json;
 
 	if (p->metadata)
-		add_kills(p);
+		add_count(p, "memory", "oom_kills", p->oom_kills);
+	add_count(p, "cpu", "throttled_us", p->throttled_us);
 	if (!p->metadata || !value_pairs(p->metadata) || to->len < 2 || to->buf[to->len - 1] != '}')
 		return;
 	value_to_json(p->metadata, &j, NULL);

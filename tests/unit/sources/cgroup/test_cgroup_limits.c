@@ -13,11 +13,11 @@
 #define V2_MOUNT(dir) "33 30 0:29 / " dir " rw - cgroup2 cgroup2 rw\n"
 #define NO_LIMIT_V1 "9223372036854771712\n" /* what the kernel says where there is none */
 
-static struct cgroup_memory seen(void)
+static struct cgroup_limits seen(void)
 {
-	struct cgroup_memory m;
+	struct cgroup_limits m;
 
-	cgroup_memory_read(tree, &m);
+	cgroup_limits_read(tree, &m);
 	return m;
 }
 
@@ -45,17 +45,17 @@ static void version_2(void **state)
 	group_v2("/slurm/job_7/step_0", "max\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 2\n");
 	group_v2("/slurm/job_7", "8000000\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 5\n");
 	group_v2("/slurm", "90000000\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 50\n");
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 8000000);
-	assert_true(m.counted);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 8000000);
+	assert_true(m.kills_counted);
 	assert_int_equal(m.oom_kills, 2);
 	group_v2("/slurm/job_7/step_0", "7000000\n", "oom 2\noom_kill 3\noom_group_kill 9\n");
 	m = seen();
-	assert_int_equal(m.limit, 7000000);
+	assert_int_equal(m.memory, 7000000);
 	assert_int_equal(m.oom_kills, 3);
 	/* siblings say nothing about us */
 	group_v2("/slurm/job_8", "1000\n", "oom_kill 77\n");
-	assert_int_equal(seen().limit, 7000000);
+	assert_int_equal(seen().memory, 7000000);
 	assert_int_equal(seen().oom_kills, 3);
 }
 
@@ -69,9 +69,9 @@ static void version_1(void **state)
 	group_v1("/batch/7", "6000000\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
 	group_v1("", NO_LIMIT_V1, NULL);
 	group_v1("/elsewhere", "1000\n", "oom_kill 40\n");
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 6000000);
-	assert_true(m.counted);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 6000000);
+	assert_true(m.kills_counted);
 	assert_int_equal(m.oom_kills, 3);
 }
 
@@ -82,9 +82,9 @@ static void version_1_old(void **state)
 	put("proc/self/mountinfo", V1_MOUNTS);
 	put("proc/self/cgroup", "5:memory:/batch\n");
 	group_v1("/batch", "6000000\n", "oom_kill_disable 0\nunder_oom 0\n");
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 6000000);
-	assert_false(m.counted);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 6000000);
+	assert_false(m.kills_counted);
 }
 
 /* Both beside each other: memory belongs to version 1, the other tree has no files about it. */
@@ -95,8 +95,8 @@ static void both(void **state)
 	put("proc/self/cgroup", "5:memory:/a\n0::/a\n");
 	group_v1("/a", "5000000\n", "oom_kill 1\n");
 	put("sys/fs/cgroup/unified/a/cgroup.procs", "1\n");
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 5000000);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 5000000);
 	assert_int_equal(m.oom_kills, 1);
 }
 
@@ -109,8 +109,8 @@ static void in_a_namespace(void **state)
 	group_v2("", "3000000\n", "oom_kill 4\n");
 	put("sys/fs/memory.max", "1000\n");
 	put("sys/memory.max", "1000\n");
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 3000000);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 3000000);
 	assert_int_equal(m.oom_kills, 4);
 }
 
@@ -121,26 +121,77 @@ static void none(void **state)
 		"", "\n", "max\n", "-5\n", "1e9\n", "x", "99999999999999999999999999\n"};
 
 	(void)state;
-	struct cgroup_memory m = seen();
-	assert_int_equal(m.limit, 0);
-	assert_false(m.counted);
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 0);
+	assert_false(m.kills_counted);
 	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
 	put("proc/self/cgroup", "0::/a\n");
-	assert_int_equal(seen().limit, 0);
+	assert_int_equal(seen().memory, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
 		group_v2("/a", garbage[i], "oom_kill x\n");
-		assert_int_equal(seen().limit, 0);
-		assert_false(seen().counted);
+		assert_int_equal(seen().memory, 0);
+		assert_false(seen().kills_counted);
 	}
 	put("proc/self/cgroup", "nonsense\n:::\n0::\n0::a\n");
-	assert_int_equal(seen().limit, 0);
+	assert_int_equal(seen().memory, 0);
+}
+
+static void quota_v2(const char *group, const char *max, const char *stat)
+{
+	putf("sys/fs/cgroup%s/cpu.max", max, group);
+	putf("sys/fs/cgroup%s/cpu.stat", stat, group);
+}
+
+/* The smallest quota on the way up holds; time stopped adds up over the groups that have one. */
+static void quota(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
+	put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+	quota_v2("/slurm/job_7/step_0", "max 100000\n", "usage_usec 5\nthrottled_usec 700\n");
+	assert_true(seen().quota == 0);
+	assert_false(seen().throttling_counted);
+	quota_v2("/slurm/job_7", "150000 100000\n", "nr_throttled 3\nthrottled_usec 40\n");
+	quota_v2("/slurm", "400000 100000\n", "nr_throttled 1\nthrottled_usec 2\n");
+	struct cgroup_limits m = seen();
+	assert_true(m.quota == 1.5);
+	assert_true(m.throttling_counted);
+	assert_int_equal(m.throttled_us, 42);
+	quota_v2("/slurm/job_7", "150000 100000\n", "nr_throttled 9\nthrottled_usec 140\n");
+	struct cgroup_limits later = seen();
+	cgroup_limits_since(&m, &later);
+	assert_int_equal(later.throttled_us, 100);
+	assert_false(later.kills_counted);
+	/* a counter that went back is not known */
+	m.throttled_us = 1000;
+	later = seen();
+	cgroup_limits_since(&m, &later);
+	assert_false(later.throttling_counted);
+}
+
+static void quota_version_1(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V1_MOUNTS);
+	put("proc/self/cgroup", "5:memory:/batch\n3:cpu,cpuacct:/batch/7\n");
+	group_v1("/batch", "6000000\n", NULL);
+	put("sys/fs/cgroup/cpu,cpuacct/batch/7/cpu.cfs_quota_us", "50000\n");
+	put("sys/fs/cgroup/cpu,cpuacct/batch/7/cpu.cfs_period_us", "100000\n");
+	put("sys/fs/cgroup/cpu,cpuacct/batch/7/cpu.stat", "nr_throttled 2\nthrottled_time 9000\n");
+	put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+	put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+	struct cgroup_limits m = seen();
+	assert_int_equal(m.memory, 6000000);
+	assert_true(m.quota == 0.5);
+	assert_int_equal(m.throttled_us, 9);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_tree(version_2), with_tree(version_1),      with_tree(version_1_old),
-		with_tree(both),      with_tree(in_a_namespace), with_tree(none),
+		with_tree(version_2), with_tree(version_1),       with_tree(version_1_old),
+		with_tree(both),      with_tree(in_a_namespace),  with_tree(none),
+		with_tree(quota),     with_tree(quota_version_1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
