@@ -159,10 +159,20 @@ static void take_time(const struct report *r, struct finding_figures *f)
 	take_phases(w, f);
 }
 
+/* Limits around the job, and what it asked for. */
+static void take_limits(const struct report *r, struct finding_figures *f)
+{
+	if (r->throttled_us != UNKNOWN && !(f->throttled > (double)r->throttled_us * 1e-6))
+		f->throttled = (double)r->throttled_us * 1e-6;
+	f->quota = known(r->cpu_quota_us, 1e-6);
+	if (r->request.item[REQUEST_TIME] > 0)
+		f->time_limit = (double)r->request.item[REQUEST_TIME];
+}
+
 /* ---- partners ------------------------------------------------------------------------------- */
 
-static const char *const reason_names[WAIT_REASONS] = {"storage", "network", "process", "lock",
-						       "condition", "timer",  "child",   "poll",
+static const char *const reason_names[WAIT_REASONS] = {"storage",   "network", "process", "lock",
+						       "condition", "timer",   "child",   "poll",
 						       "other",     ""};
 
 /* What threads waited for most, by reason: the texts of the source `waits`. */
@@ -189,7 +199,8 @@ static void take_partner(struct partners *p, const char *text, size_t n, const c
 		p->seconds[i] = seconds;
 		strbuf_reset(&p->text[i]);
 		strbuf_reset(&p->of[i]);
-		text_add_printable(&p->text[i], text + used + 1, n - used - 1 < 100 ? n - used - 1 : 100);
+		text_add_printable(&p->text[i], text + used + 1,
+				   n - used - 1 < 100 ? n - used - 1 : 100);
 		text_add_printable(&p->of[i], entity, strcspn(entity, "."));
 	}
 }
@@ -532,6 +543,7 @@ void report_find(struct report_loading *l)
 	take_rows(l, &f);
 	take_cpu(l, &f);
 	take_time(r, &f);
+	take_limits(r, &f);
 	take_memory(l, &f);
 	take_growth(r, &f);
 	take_partners(l, &partners, &f);
@@ -550,9 +562,9 @@ void report_find(struct report_loading *l)
 		f.cpu = f.memory_most = NAN;
 		f.time = (struct core_time){0};
 	}
-	const char **names[] = {&f.job,       &f.brief_name, &f.failed_name, &f.top_name,
-				&f.rank_name, &f.host_name,  &f.node,        &f.crash_name,
-				&f.killed_name, &f.peer_name, &f.run};
+	const char **names[] = {&f.job,         &f.brief_name, &f.failed_name, &f.top_name,
+				&f.rank_name,   &f.host_name,  &f.node,        &f.crash_name,
+				&f.killed_name, &f.peer_name,  &f.run};
 	struct strbuf copies[ARRAY_SIZE(names)];
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		copies[i] = (struct strbuf)STRBUF_INIT;

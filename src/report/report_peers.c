@@ -56,8 +56,8 @@ static void compare_peers(const struct report_loading *l, struct finding_figures
 	for (size_t k = 0; k < count; k++) {
 		double mean = list[k].sum / list[k].count;
 
-		if (list[k].count < 2 || !(isnan(f->peers) || list[k].most - mean >
-								      f->peer_most - f->peer_mean))
+		if (list[k].count < 2 ||
+		    !(isnan(f->peers) || list[k].most - mean > f->peer_most - f->peer_mean))
 			continue;
 		f->peers = list[k].count;
 		f->peer_mean = mean;
@@ -107,7 +107,8 @@ static void end_workers(const struct workers *w, struct finding_figures *f)
 {
 	double mean = w->count > 0 ? w->sum / w->count : 0;
 
-	if (w->count < 2 || !(isnan(f->workers) || w->most - mean > f->worker_most - f->worker_mean))
+	if (w->count < 2 ||
+	    !(isnan(f->workers) || w->most - mean > f->worker_most - f->worker_mean))
 		return;
 	f->workers = w->count;
 	f->worker_mean = mean;

@@ -130,8 +130,8 @@ static void verdict(const struct text *s)
 {
 	heading(s, "VERDICT");
 	for (size_t i = 0; i < s->r->findings.count; i++)
-		add_finding(s, &s->r->findings.list[i],
-			    finding_ids[s->r->findings.list[i].id].name, false);
+		add_finding(s, &s->r->findings.list[i], finding_ids[s->r->findings.list[i].id].name,
+			    false);
 }
 
 /* ---- sparklines ----------------------------------------------------------------------------- */

@@ -86,10 +86,15 @@ static void divide_runnable(const struct core_evidence *e, double room, struct c
 		ret->part[CORE_AFFINITY] = least(left, e->host_idle);
 	left -= ret->part[CORE_AFFINITY];
 	ret->part[CORE_OVERSUBSCRIBED] = left;
-	/* what remains had no core even with all of them busy */
-	ret->excess_quota = quota - ret->part[CORE_QUOTA];
-	ret->excess_others = others - ret->part[CORE_NEIGHBOUR];
-	ret->excess_own = most(0, runnable - quota - others - ret->part[CORE_AFFINITY] - left);
+	/* What remains had no core even with all granted ones busy. More threads than places wait
+	 * for each other; else a quota stopped them, or others had the places. */
+	double beyond = most(0, runnable - least(runnable, room));
+	double places = (e->places > e->cores ? e->places : known(e->cores)) * known(e->seconds);
+	double demand = known(e->user) + known(e->system) + runnable;
+	ret->excess_quota = least(beyond, quota - ret->part[CORE_QUOTA]);
+	beyond -= ret->excess_quota;
+	ret->excess_own = least(beyond, most(0, demand - places));
+	ret->excess_others = beyond - ret->excess_own;
 }
 
 /* ---- nothing to run ------------------------------------------------------------------------- */

@@ -63,6 +63,7 @@ enum wait_reason {
 struct core_evidence {
 	double seconds; /* length of the interval */
 	double cores;   /* granted: the smallest of affinity, quota and the batch system's grant */
+	double places;  /* cores on which its threads may run: without the quota */
 
 	double user, system;
 	double runnable;  /* ready to run without a core */
@@ -104,7 +105,7 @@ double core_time_held_up(double active, double waited, double life);
 /* What kernel work costs, in seconds: one minor fault (the page is cleared), one read or write call
  * without its bytes, one byte that it copies, the start and end of one process, one byte through a
  * socket. Measured on Linux 6 on a virtual machine; what they explain is cut to the system time. */
-#define COST_FAULT 0.7e-6
+#define COST_FAULT 1.5e-6
 #define COST_CALL 0.5e-6
 #define COST_START 0.7e-3
 #define COST_SOCKET_BYTE 0.4e-9

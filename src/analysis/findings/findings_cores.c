@@ -89,7 +89,7 @@ void rule_oversubscribed(const struct finding_figures *f, struct findings *to)
 	double wanted = f->duration > 0 ? (busy_time(f) + own) / f->duration : NAN;
 	double each = (double)(int64_t)(f->cores / finding_tasks(f));
 
-	if (!(wanted >= LIMIT(DEMAND) * f->cores) ||
+	if (!(wanted >= LIMIT(DEMAND) * f->cores) || finding_has_main(f, to, FINDING_CPU_QUOTA) ||
 	    !finding_begin(f, &d, f->time.part[CORE_OVERSUBSCRIBED],
 			   f->duration * (1 - f->cores / wanted)))
 		return;
@@ -150,7 +150,10 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	struct compared c = most_uneven(f);
-	double idle = core_time_family(&f->time, CORE_IDLE_FAMILY) + f->time.part[CORE_CHILD];
+	const double *part = f->time.part;
+	/* some wait for the others in a pipe, a socket or a semaphore */
+	double idle = core_time_family(&f->time, CORE_IDLE_FAMILY) + part[CORE_CHILD] +
+		      part[CORE_PROCESS] + part[CORE_NETWORK] + part[CORE_LOCK];
 	double lost = (c.most - c.mean) * c.count;
 
 	/* cores that were busy all the time lost nothing */
@@ -177,7 +180,8 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 	finding_add(to, FINDING_IMBALANCE, finding_weight_of(f, d.saving), &d);
 }
 
-static bool has_main(const struct finding_figures *f, const struct findings *to, enum finding_id id)
+bool finding_has_main(const struct finding_figures *f, const struct findings *to,
+		      enum finding_id id)
 {
 	for (size_t i = 0; i < to->count; i++)
 		if (to->list[i].id == id && to->list[i].saving >= LIMIT(MAIN) * f->duration)
@@ -220,7 +224,7 @@ void rule_chain(const struct finding_figures *f, struct findings *to)
 
 	if (!(f->chain >= LIMIT(CHAIN) && f->chain_time >= 0.6 * f->duration && f->cores >= 1.5) ||
 	    !(idle >= LIMIT(IDLE) * core_time_total(&f->time)) ||
-	    has_main(f, to, FINDING_SHORT_PROCESSES) || !finding_begin(f, &d, idle, saving))
+	    finding_has_main(f, to, FINDING_SHORT_PROCESSES) || !finding_begin(f, &d, idle, saving))
 		return;
 	say(&d.title, "programs ran one after another while other cores had nothing to run");
 	say(&d.details, "%W programs ran in turn for %T while their parent waited for each.",
@@ -310,7 +314,7 @@ void rule_serial(const struct finding_figures *f, struct findings *to)
 	double width = busy > 1 ? busy : 1;
 	double lost = finding_lost(f, busy_time(f)), saving = lost * (1 - width / f->cores);
 
-	if (!(f->cores >= 1.5) || has_main(f, to, FINDING_IMBALANCE))
+	if (!(f->cores >= 1.5) || finding_has_main(f, to, FINDING_IMBALANCE))
 		return;
 	if (f->parallel >= LIMIT(PARALLEL) * f->duration &&
 	    f->alone >= LIMIT(NOTABLE) * f->duration) {

@@ -65,6 +65,9 @@ void finding_add_run(const struct finding_figures *f, struct strbuf *out);
 /* A cause with its share and saving; false where it took too little time to be told. */
 bool finding_begin(const struct finding_figures *f, struct draft *d, double core_seconds,
 		   double saving);
+/* Is there a finding of this kind that took a large part of the time? */
+bool finding_has_main(const struct finding_figures *f, const struct findings *to,
+		      enum finding_id id);
 enum finding_weight finding_weight_of(const struct finding_figures *f, double saving);
 
 typedef void finding_rule(const struct finding_figures *f, struct findings *to);

@@ -86,7 +86,8 @@ void rule_process_wait(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
-	if (!begin(f, &d, CORE_PROCESS))
+	/* those with less work wait for the one that has more */
+	if (finding_has_main(f, to, FINDING_IMBALANCE) || !begin(f, &d, CORE_PROCESS))
 		return;
 	say(&d.title, "it waited for another process");
 	say(&d.details,

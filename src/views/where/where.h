@@ -37,8 +37,9 @@ struct where_image {
 
 struct where_host {
 	char *name;
-	double cores; /* granted */
-	double cpus;  /* of the host; NAN: unknown */
+	double cores;  /* granted */
+	double places; /* cores without a quota */
+	double cpus;   /* of the host; NAN: unknown */
 	struct core_time total;
 	bool sampled, looked; /* samples of its CPU time; of what threads waited for */
 };
@@ -57,14 +58,12 @@ struct where {
 };
 void where_release(struct where *w);
 
-/* What a batch system and the hosts granted, by the metadata of a job. */
+/* What a batch system and control groups granted, by the metadata of a job. */
 struct job_grant {
-	int64_t cores;  /* of all hosts; UNKNOWN */
-	int64_t tasks;  /* 0: unknown */
-	int64_t hosts;  /* 0: unknown */
-	int64_t memory; /* bytes of a host; UNKNOWN */
-	double quota;   /* cores by a CPU quota on a host; NAN */
-	bool batch;     /* by a batch system */
+	int64_t cores; /* of all hosts; UNKNOWN */
+	int64_t hosts; /* 0: unknown */
+	double quota;  /* cores by a CPU quota on a host; NAN */
+	bool batch;    /* by a batch system */
 };
 void job_grant_take(struct job_grant *g, const struct value *metadata);
 /* Cores of one host that the job may use; NAN: unknown. */

@@ -176,10 +176,11 @@ static void find_cores(struct where_loading *l)
 		/* of several hosts each has the same part of a grant */
 		if (g.batch && g.cores > 0)
 			h->cores = (double)g.cores / (double)(g.hosts > 0 ? g.hosts : 1);
-		if (g.quota > 0 && !(h->cores <= g.quota))
-			h->cores = g.quota;
 		if (!(h->cores > 0))
 			h->cores = 1;
+		h->places = h->cores;
+		if (g.quota > 0 && g.quota < h->cores)
+			h->cores = g.quota;
 	}
 }
 
@@ -286,6 +287,7 @@ static int divide_host(struct where_loading *l, struct where_host *h)
 		core_evidence_init(&steps[i]);
 		steps[i].seconds = (double)w->grid.step * 1e-6;
 		steps[i].cores = h->cores;
+		steps[i].places = h->places;
 	}
 	if (r < 0)
 		return r;

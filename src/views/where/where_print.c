@@ -217,9 +217,9 @@ static void json_steps(const struct where *w, struct json_writer *j)
 
 void where_json(const struct where *w, struct json_writer *j)
 {
-	json_f64(j, "cores", w->cores);
-	json_f64(j, "seconds", rounded(w->seconds));
-	json_f64(j, "core_seconds", rounded(core_time_total(&w->total)));
+	json_f64(j, "granted_cores", w->cores);
+	json_f64(j, "wall_seconds", rounded(w->seconds));
+	json_f64(j, "total_seconds", rounded(core_time_total(&w->total)));
 	json_str(j, "by", w->sampled ? "samples" : "records");
 	json_bool(j, "waits_sampled", w->looked);
 	json_f64(j, "beyond",
@@ -229,7 +229,7 @@ void where_json(const struct where *w, struct json_writer *j)
 	for (size_t i = 0; i < w->host_count; i++) {
 		json_begin_object(j, NULL);
 		json_str(j, "host", w->hosts[i].name);
-		json_f64(j, "cores", w->hosts[i].cores);
+		json_f64(j, "granted_cores", w->hosts[i].cores);
 		json_parts(j, &w->hosts[i].total);
 		json_end_object(j);
 	}

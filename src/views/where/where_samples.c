@@ -198,7 +198,7 @@ static double larger(double a, double b)
 static void take_host(struct sampling *d)
 {
 	const struct resample_grid *g = &d->l->w->grid;
-	double beyond = d->h->cpus > d->h->cores ? d->h->cpus - d->h->cores : 0;
+	double beyond = d->h->cpus > d->h->places ? d->h->cpus - d->h->places : 0;
 
 	for (size_t i = 0; i < g->count; i++) {
 		struct core_evidence *e = &d->steps[i];
