@@ -153,7 +153,7 @@ static void take_time(const struct report *r, struct finding_figures *f)
 	if (!w->host_count)
 		return;
 	f->time = w->total;
-	f->cores = w->cores;
+	f->cores = r->cores == UNKNOWN ? NAN : w->cores;
 	f->sampled = w->sampled;
 	f->looked = w->looked;
 	take_phases(w, f);

@@ -97,7 +97,11 @@ void findings_find(struct findings *to, const struct finding_figures *f)
 		rule_node(f, to);
 		return;
 	}
+	struct finding_figures known = *f;
+	/* of a moment only the end is worth telling */
+	if (!(f->duration >= LIMIT(MOMENT)))
+		known.time = (struct core_time){0};
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		rules[i](f, to);
+		rules[i](&known, to);
 	sort(to, f->duration > 0 ? f->duration : 1);
 }

@@ -156,9 +156,9 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 		      part[CORE_PROCESS] + part[CORE_NETWORK] + part[CORE_LOCK];
 	double lost = (c.most - c.mean) * c.count;
 
-	/* cores that were busy all the time lost nothing */
-	lost = lost < idle ? lost : idle;
 	double saving = c.most - c.mean;
+	/* cores that were busy all the time lost nothing; how many there are may be unknown */
+	lost = lost < idle || isnan(f->cores) ? lost : idle;
 	saving = f->cores > 1 && saving > idle / (f->cores - 1) ? idle / (f->cores - 1) : saving;
 	if (!(c.count >= 2) || !finding_begin(f, &d, lost, saving))
 		return;
@@ -414,6 +414,10 @@ void rule_unmeasured(const struct finding_figures *f, struct findings *to)
 		return;
 	}
 	if (!(saving >= LIMIT(UNKNOWN) * f->duration) || !finding_begin(f, &d, unknown, saving))
+		return;
+	/* what most likely took this time is named already */
+	if (!f->looked && (finding_has_main(f, to, FINDING_STORAGE_READ) ||
+			   finding_has_main(f, to, FINDING_STORAGE_WRITE)))
 		return;
 	if (f->looked) {
 		say(&d.title, "it waited for events of unknown origin");

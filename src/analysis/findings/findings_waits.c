@@ -165,9 +165,42 @@ static void storage(const struct finding_figures *f, struct findings *to, double
 	end(f, to, &d, reads ? FINDING_STORAGE_READ : FINDING_STORAGE_WRITE);
 }
 
+#define MOVED (10.0 * 1024 * 1024) /* bytes/s; less no disk or file server notices */
+
+/* Nobody looked at threads, and much data moved: most likely it waited for them. */
+static bool most_likely(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double unknown = f->time.part[CORE_RESIDUE], lost = finding_lost(f, unknown);
+	bool reads = moved_read(f) > moved_written(f);
+
+	if (f->looked || !(lost >= LIMIT(UNKNOWN) * f->duration) ||
+	    !(moved_read(f) + moved_written(f) >= MOVED * lost) ||
+	    !finding_begin(f, &d, unknown, lost))
+		return false;
+	say(&d.title, reads ? "it waited, most likely for data from storage"
+			    : "it waited, most likely until its data were on storage");
+	say(&d.details,
+	    "for %T it neither computed nor waited for a core; %B came from storage, %B "
+	    "went to it.",
+	    lost, moved_read(f), moved_written(f));
+	say(&d.advice,
+	    "Keep files that are used again on the node's own disk ($TMPDIR); to know what "
+	    "it waited for, record the next one with `plimsoll run --sample 1s`.");
+	finding_add_run(f, &d.command);
+	evidence(&d, "read_bytes", f->stored_read, "B", NULL);
+	evidence(&d, "write_bytes", f->stored_written, "B", NULL);
+	evidence_part(&d, f, CORE_RESIDUE);
+	end(f, to, &d, reads ? FINDING_STORAGE_READ : FINDING_STORAGE_WRITE);
+	return true;
+}
+
 void rule_storage(const struct finding_figures *f, struct findings *to)
 {
 	double waited = f->time.part[CORE_STORAGE], copied = copying(f);
+
+	if (most_likely(f, to))
+		return;
 
 	storage(f, to, waited + (copied >= 0.5 * f->time.part[CORE_KERNEL] ? copied : 0));
 }

@@ -166,7 +166,7 @@ bool finding_begin(const struct finding_figures *f, struct draft *d, double core
 {
 	double total = core_time_total(&f->time);
 
-	if (!(saving >= LIMIT(NOTABLE) * f->duration))
+	if (!(f->duration >= LIMIT(MOMENT) && saving >= LIMIT(NOTABLE) * f->duration))
 		return false;
 	d->share = total > 0 ? core_seconds / total : NAN;
 	d->saving = saving < f->duration ? saving : f->duration;

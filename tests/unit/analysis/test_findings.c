@@ -1,0 +1,265 @@
+/* Findings about time: which part of core time becomes which verdict, and their order. */
+#include "findings.h"
+
+static void parts_become_verdicts(void **state)
+{
+	static const struct {
+		enum core_part part;
+		enum finding_id id;
+		double seconds;
+	} cases[] = {
+		{CORE_USER, FINDING_COMPUTE, 390},         {CORE_USER, FINDING_SERIAL, 100},
+		{CORE_FAULTS, FINDING_PAGE_FAULTS, 80},    {CORE_METADATA, FINDING_METADATA, 80},
+		{CORE_KERNEL, FINDING_METADATA, 80},       {CORE_SMALL_CALLS, FINDING_SMALL_IO, 80},
+		{CORE_NEIGHBOUR, FINDING_NEIGHBOUR, 80},   {CORE_AFFINITY, FINDING_AFFINITY, 80},
+		{CORE_STORAGE, FINDING_STORAGE_WRITE, 80}, {CORE_NETWORK, FINDING_WAIT_NETWORK, 80},
+		{CORE_PROCESS, FINDING_WAIT_PROCESS, 80},  {CORE_LOCK, FINDING_LOCK, 80},
+		{CORE_TIMER, FINDING_TIMER, 80},           {CORE_POLL, FINDING_UNMEASURED, 80},
+		{CORE_RESIDUE, FINDING_UNMEASURED, 80},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct finding_figures f = job_with(cases[i].part, cases[i].seconds);
+		const struct finding *v = verdict_of(&f);
+
+		assert_string_equal(finding_ids[v->id].name, finding_ids[cases[i].id].name);
+		assert_true(v->saving >= 25);
+		if (v->command)
+			has(v->command, cases[i].id == FINDING_UNMEASURED ? "plimsoll" : "4711");
+	}
+}
+
+/* Shares and savings do not depend on how long it ran. */
+static void the_same_for_9_and_12_seconds(void **state)
+{
+	static const enum core_part parts[] = {CORE_USER, CORE_LOCK, CORE_TIMER, CORE_FAULTS};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		for (double share = 0.05; share < 1; share += 0.05) {
+			enum finding_id ids[2];
+
+			for (size_t k = 0; k < 2; k++) {
+				double seconds = k ? 12 : 9;
+				struct finding_figures f = job_with(parts[i], 0);
+
+				f.duration = seconds;
+				f.time = (struct core_time){0};
+				f.time.part[parts[i]] = share * 4 * seconds;
+				f.time.part[CORE_SERIAL] += (1 - share) * 4 * seconds;
+				f.cpu = f.time.part[CORE_USER] + f.time.part[CORE_FAULTS];
+				ids[k] = verdict_of(&f)->id;
+			}
+			assert_int_equal(ids[0], ids[1]);
+		}
+}
+
+static void a_specific_cause_comes_before_a_general_one(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 60);
+
+	(void)state;
+	f.time.part[CORE_SERIAL] -= 40;
+	f.time.part[CORE_TIMER] = 40;
+	VERDICT(TIMER);
+	(void)SAYS(SERIAL);
+	/* a small one comes behind it */
+	f.time.part[CORE_USER] = 85;
+	f.time.part[CORE_TIMER] = 15;
+	VERDICT(SERIAL);
+	(void)SAYS(TIMER);
+	/* and below a tenth it is not told */
+	f.time.part[CORE_USER] = 95;
+	f.time.part[CORE_TIMER] = 5;
+	NONE(TIMER);
+}
+
+static void nothing_stands_out_only_alone(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 390);
+
+	(void)state;
+	has(verdict_of(&f)->title, "nothing else stands out");
+	assert_int_equal(all_of(&f)->count, 1);
+	f.signalled = 2;
+	assert_true(all_of(&f)->count > 1);
+	for (size_t i = 0; i < all_of(&f)->count; i++)
+		assert_null(strstr(all_of(&f)->list[i].title, "stands out"));
+}
+
+static void oversubscribed_by_its_own_threads(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 400);
+
+	(void)state;
+	f.time.excess_own = 400;
+	f.cpu_wait = 400;
+	VERDICT(OVERSUBSCRIBED);
+	has(verdict_of(&f)->advice, "Ask for 8 cores (-c 8)");
+	assert_float_equal(verdict_of(&f)->saving, 50, 1e-9);
+	/* for each rank its part */
+	f.tasks = 2;
+	has(verdict_of(&f)->advice, "-c 4 for each of 2 ranks");
+	/* others had the cores */
+	f.time.excess_own = 0;
+	f.time.excess_others = 400;
+	NONE(OVERSUBSCRIBED);
+	/* a failed job is not told a number */
+	f.time.excess_own = 400;
+	f.exitcode = 1;
+	never(&f, "-c ");
+}
+
+static void a_quota(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 50);
+
+	(void)state;
+	f.cores = f.quota = 0.5;
+	f.time.part[CORE_SERIAL] = 0;
+	f.throttled = 50;
+	f.cpu_wait = 50;
+	f.time.excess_quota = 50;
+	VERDICT(CPU_QUOTA);
+	assert_float_equal(verdict_of(&f)->saving, 50, 1e-9);
+	has(verdict_of(&f)->details, "by a quota of 0.50 cores");
+	f.throttled = 1;
+	NONE(CPU_QUOTA);
+}
+
+static void imbalance_and_serial_phases(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 250);
+
+	(void)state;
+	f.time.part[CORE_SERIAL] = 50;
+	f.time.part[CORE_IMBALANCE] = 100;
+	f.peers = 4;
+	f.peer_mean = 62;
+	f.peer_most = 98;
+	f.peer_name = "solver";
+	VERDICT(IMBALANCE);
+	has(verdict_of(&f)->details, "(solver) used 98 s of CPU, 62 s is the mean");
+	/* the same work for each, and a part of the time alone */
+	f.peer_most = 63;
+	f.time.part[CORE_SERIAL] = 150;
+	f.time.part[CORE_IMBALANCE] = 0;
+	f.parallel = 50;
+	f.alone = 50;
+	VERDICT(SERIAL_PHASE);
+	assert_float_equal(verdict_of(&f)->saving, 37.5, 1e-9);
+	never(&f, "-c ");
+}
+
+static void programs_in_turn(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 98);
+
+	(void)state;
+	f.time.part[CORE_SERIAL] -= 100;
+	f.time.part[CORE_CHILD] = 100;
+	VERDICT(SERIAL);
+	f.chain = 5;
+	f.chain_time = 99;
+	VERDICT(WAIT_CHILD);
+	f.brief = 3000;
+	f.processes = 3100;
+	f.brief_time = 90;
+	f.brief_name = "sed";
+	VERDICT(SHORT_PROCESSES);
+	has(verdict_of(&f)->details, "most of them 'sed'");
+}
+
+static void storage(void **state)
+{
+	struct finding_figures f = job_with(CORE_STORAGE, 90);
+
+	(void)state;
+	f.stored_read = f.read_bytes = 10 * GIB;
+	f.stored_written = 0;
+	VERDICT(STORAGE_READ);
+	f.partner[WAIT_STORAGE] = "read /data/input";
+	has(verdict_of(&f)->details, "mostly in read /data/input");
+	/* read, but not by calls */
+	f.major_faults = 100000;
+	f.read_bytes = 1000;
+	VERDICT(MAJOR_FAULTS);
+	/* nobody looked: much data moved in the time that is not known */
+	f = job_with(CORE_RESIDUE, 90);
+	f.looked = false;
+	f.stored_written = 10 * GIB;
+	VERDICT(STORAGE_WRITE);
+	has(verdict_of(&f)->title, "most likely");
+	NONE(UNMEASURED);
+	f.stored_written = 1000;
+	VERDICT(UNMEASURED);
+	has(verdict_of(&f)->advice, "--sample");
+	/* threads that wake each other are no metadata */
+	f = job_with(CORE_KERNEL, 90);
+	f.switches = 1e6;
+	NONE(METADATA);
+	/* nor is copying */
+	f = job_with(CORE_KERNEL, 90);
+	f.write_bytes = f.stored_written = 300 * GIB;
+	VERDICT(STORAGE_WRITE);
+}
+
+/* Cores are asked for by what ran and was ready, and not by threads that exist. */
+static void harmful_advice_is_impossible(void **state)
+{
+	struct finding_figures f = job_with(CORE_LOCK, 300);
+
+	(void)state;
+	f.threads_peak = 1000;
+	f.cpu = 100;
+	f.time.part[CORE_USER] = 100;
+	f.time.part[CORE_SERIAL] = 0;
+	VERDICT(LOCK);
+	never(&f, "-c ");
+	never(&f, "more threads or processes");
+	/* one thread of eight cores: one core; with a peak of three, three */
+	f = job_with(CORE_USER, 100);
+	f.threads_peak = 1;
+	has(verdict_of(&f)->advice, "ask for 1 core (-c 1) instead of 4");
+	f.threads_peak = 12;
+	f.cpu_peak = 2.9;
+	has(verdict_of(&f)->advice, "ask for 3 cores (-c 3) instead of 4");
+	/* the peak is not known: nothing */
+	f.cpu_peak = NAN;
+	f.threads_peak = NAN;
+	f.cpu_wait = NAN;
+	has(verdict_of(&f)->advice, "is unknown");
+	never(&f, "-c ");
+}
+
+static void of_a_moment_nothing_is_said(void **state)
+{
+	struct finding_figures f = job_with(CORE_TIMER, 0.2);
+
+	(void)state;
+	f.duration = 0.2;
+	VERDICT(UNMEASURED);
+	has(verdict_of(&f)->title, "too short");
+	f.duration = NAN;
+	VERDICT(UNMEASURED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_become_verdicts),
+		cmocka_unit_test(the_same_for_9_and_12_seconds),
+		cmocka_unit_test(a_specific_cause_comes_before_a_general_one),
+		cmocka_unit_test(nothing_stands_out_only_alone),
+		cmocka_unit_test(oversubscribed_by_its_own_threads),
+		cmocka_unit_test(a_quota),
+		cmocka_unit_test(imbalance_and_serial_phases),
+		cmocka_unit_test(programs_in_turn),
+		cmocka_unit_test(storage),
+		cmocka_unit_test(harmful_advice_is_impossible),
+		cmocka_unit_test(of_a_moment_nothing_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
