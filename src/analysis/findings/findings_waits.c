@@ -171,7 +171,9 @@ static void storage(const struct finding_figures *f, struct findings *to, double
 static bool most_likely(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double unknown = f->time.part[CORE_RESIDUE], lost = finding_lost(f, unknown);
+	/* time in which no record says that anything ran is not known either */
+	double unknown = f->time.part[CORE_RESIDUE] + f->time.part[CORE_TAIL];
+	double lost = finding_lost(f, unknown);
 	bool reads = moved_read(f) > moved_written(f);
 
 	if (f->looked || !(lost >= LIMIT(UNKNOWN) * f->duration) ||

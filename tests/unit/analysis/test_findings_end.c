@@ -1,6 +1,10 @@
 /* Findings about how a job ended, and about memory, network and GPUs. */
 #include "findings.h"
 
+#include <fcntl.h>
+
+#include "core/files/fs.h"
+
 static struct finding_figures busy(void)
 {
 	return job_with(CORE_USER, 390);
@@ -191,6 +195,38 @@ static void every_id_has_a_name(void **state)
 	}
 }
 
+/* The tables of the documents are those of the program. */
+static void documented(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+	_cleanup_close_ int dir = open(getenv("PL_SOURCE"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(fs_read(dir, "docs/reports.md", 1 << 20, &text), 0);
+	assert_int_equal(fs_read(dir, "docs/where.md", 1 << 20, &where), 0);
+	for (size_t i = 0; i < LIMIT_COUNT; i++) {
+		const struct finding_limit *l = &finding_limits[i];
+		_cleanup_free_ char *row =
+			xasprintf("\n| `%s` | %.10g | %s |\n", l->name, l->value, l->reason);
+
+		has(text.buf, row);
+	}
+	for (size_t i = 0; i < FINDING_COUNT; i++) {
+		static const char *const groups[] = {"failure", "cause", "general", "resource"};
+		_cleanup_free_ char *row =
+			xasprintf("\n| `%s` | %s | %s |\n", finding_ids[i].name,
+				  groups[finding_ids[i].group], finding_ids[i].meaning);
+
+		has(text.buf, row);
+	}
+	for (size_t i = 0; i < CORE_PARTS; i++) {
+		_cleanup_free_ char *row =
+			xasprintf("\n| `%s` | %s | ", core_parts[i].name, core_parts[i].words);
+
+		has(where.buf, row);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +238,7 @@ int main(void)
 		cmocka_unit_test(hardware),
 		cmocka_unit_test(not_accounted_for),
 		cmocka_unit_test(every_id_has_a_name),
+		cmocka_unit_test(documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
