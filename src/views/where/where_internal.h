@@ -1,0 +1,31 @@
+/* Shared by the files that find where core time went; see where.h. */
+#pragma once
+
+#include "store/sql.h"
+#include "views/where/where.h"
+
+struct where_loading {
+	struct where *w;
+	struct store *store;
+	int64_t job;
+	const struct where_scope *scope;
+	const struct series_list *series;
+	struct where_image *images;
+	size_t image_count;
+	const struct value *metadata; /* NULL: none */
+};
+
+/* The evidence of the steps of one host, from samples; false: its CPU time was not sampled. */
+bool where_from_samples(struct where_loading *l, struct where_host *h, struct core_evidence *steps);
+/* The same from records. */
+void where_from_records(const struct where_loading *l, struct where_host *h, uint32_t host,
+			struct core_evidence *steps);
+/* What the lives of processes tell: who waited for children (only where nobody looked), and when
+ * some of several processes of the same program had ended. */
+void where_from_lives(const struct where_loading *l, uint32_t host, struct core_evidence *steps,
+		      bool looked);
+/* Adds to a known or unknown number. */
+static inline void where_plus(double *to, double more)
+{
+	*to = *to == *to ? *to + more : more;
+}
