@@ -55,6 +55,8 @@ static int find_times(struct where_loading *l, int64_t *from, int64_t *to)
 			last = l->images[i].end > last ? l->images[i].end : last;
 		}
 	bool records = first < last;
+	if (l->w->part && l->image_count && !records)
+		return -ENOENT;
 	for (size_t i = 0; i < l->series->count && !(records && l->w->part); i++)
 		if (is_of_job(&l->series->list[i])) {
 			first = l->series->list[i].begin < first ? l->series->list[i].begin : first;
