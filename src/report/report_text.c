@@ -94,7 +94,7 @@ static void head(struct text *s)
 }
 
 static void add_finding(const struct text *s, const struct finding *f, const char *label,
-			bool title)
+			bool brief, bool title)
 {
 	static const char *const codes[] = {"32", "33", "1;31"};
 	_cleanup_strbuf_ struct strbuf advice = STRBUF_INIT;
@@ -111,7 +111,9 @@ static void add_finding(const struct text *s, const struct finding *f, const cha
 	strbuf_addf(&advice, "%s %s", s->utf8 ? "→" : "->", f->advice);
 	text_add_wrapped(s->out, advice.buf, s->sheet.label + (s->utf8 ? 2 : 3), WIDTH);
 	strbuf_addch(s->out, '\n');
-	if (!f->command)
+	/* where it fits; the page and the JSON have longer ones */
+	if (brief || !f->command ||
+	    s->sheet.label + 2 + text_width(f->command, strlen(f->command)) > WIDTH)
 		return;
 	sheet_label(&s->sheet, "");
 	strbuf_addf(s->out, "$ %s\n", f->command);
@@ -131,7 +133,7 @@ static void verdict(const struct text *s)
 	heading(s, "VERDICT");
 	for (size_t i = 0; i < s->r->findings.count; i++)
 		add_finding(s, &s->r->findings.list[i], finding_ids[s->r->findings.list[i].id].name,
-			    false);
+			    false, false);
 }
 
 /* ---- sparklines ----------------------------------------------------------------------------- */
@@ -432,7 +434,7 @@ static void brief_lines(const struct text *s)
 		/* too little is known for a verdict */
 		if (f->id == FINDING_UNMEASURED && f->weight == FINDING_NOTE)
 			continue;
-		add_finding(s, f, shown ? "" : "verdict", shown > 0);
+		add_finding(s, f, shown ? "" : "verdict", true, shown > 0);
 		shown++;
 	}
 }

@@ -382,7 +382,7 @@ P
   at_most 'tree' "$(get '.flame | length')" 4000
   at_most 'bars' "$(get '.bars | length')" 3000
   equal busiest "$(get '.executables.list[0] | [.name, .images]')" '["fregrid",15]'
-  equal found "$(get '[.findings[] | .id]')" '["io","short","killed"]'
+  equal found "$(get '[.findings[] | .id]')" '["storage-write","killed"]'
   plimsoll report 2557072 -o r.html
   at_most size "$(stat -c %s r.html)" 1048576
 }

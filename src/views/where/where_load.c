@@ -8,7 +8,8 @@
 #include "views/where/where_internal.h"
 
 #define STEPS_MAX 1000
-#define STEP_MIN 50000 /* us; ticks of the kernel's clocks are 10 ms */
+#define STEPS_ALL 200000 /* of all hosts together */
+#define STEP_MIN 50000   /* us; ticks of the kernel's clocks are 10 ms */
 
 void where_release(struct where *w)
 {
@@ -54,6 +55,8 @@ static int find_times(struct where_loading *l, int64_t *from, int64_t *to)
 			last = l->images[i].end > last ? l->images[i].end : last;
 		}
 	bool records = first < last;
+	if (l->w->part && l->image_count && !records)
+		return -ENOENT;
 	for (size_t i = 0; i < l->series->count && !(records && l->w->part); i++)
 		if (is_of_job(&l->series->list[i])) {
 			first = l->series->list[i].begin < first ? l->series->list[i].begin : first;
@@ -86,53 +89,28 @@ static struct resample_grid make_grid(const struct where_loading *l, int64_t fro
 	period = period < STEP_MIN ? STEP_MIN : period;
 	/* equal steps that end with the job */
 	int64_t n = (to - from + period / 2) / period;
-	n = n < 1 ? 1 : n > STEPS_MAX ? STEPS_MAX : n;
+	int64_t most = (int64_t)(STEPS_ALL / (l->w->host_count + 1));
+	most = most > STEPS_MAX ? STEPS_MAX : most < 20 ? 20 : most;
+	n = n < 1 ? 1 : n > most ? most : n;
 	return (struct resample_grid){
 		.from = from, .step = (to - from + n - 1) / n, .count = (size_t)n};
 }
 
 /* ---- hosts ---------------------------------------------------------------------------------- */
 
-static struct where_host *host_of(struct where *w, const char *name)
+static void add_host(struct where_loading *l, const char *name)
 {
-	for (size_t i = 0; i < w->host_count; i++)
-		if (!strcmp(w->hosts[i].name, name))
-			return &w->hosts[i];
+	struct where *w = l->w;
+	uint64_t hash = hash_bytes(name, strlen(name));
+
+	for (struct hash_slot *at = hash_map_first(&l->host_names, hash); at;
+	     at = hash_map_next(&l->host_names, at))
+		if (!strcmp(w->hosts[at->value].name, name))
+			return;
+	hash_map_add(&l->host_names, hash, w->host_count);
 	GROW(w->hosts, w->host_count, w->host_cap);
-	w->hosts[w->host_count] =
+	w->hosts[w->host_count++] =
 		(struct where_host){.name = xstrdup(name), .cores = NAN, .cpus = NAN};
-	return &w->hosts[w->host_count++];
-}
-
-/* The number of the string that is the name of a host; 0: no record has it. */
-static int string_number(struct where_loading *l, const char *text, uint32_t *ret)
-{
-	uint32_t last = 0;
-
-	*ret = 0;
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(l->store, "SELECT bytes FROM string WHERE id = $1");
-	if (!st)
-		return -EIO;
-	for (size_t i = 0; i < l->image_count; i++) {
-		size_t n = 0;
-
-		if (l->images[i].host == last || !l->images[i].host)
-			continue;
-		last = l->images[i].host;
-		stmt_int(st, 1, store_key(l->job, last));
-		int r = stmt_step(st);
-		if (r < 0)
-			return r;
-		const char *name = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
-		bool same = name && n == strlen(text) && !memcmp(name, text, n);
-		stmt_reset(st);
-		if (same) {
-			*ret = last;
-			return 0;
-		}
-	}
-	return 0;
 }
 
 static int find_hosts(struct where_loading *l)
@@ -144,21 +122,110 @@ static int find_hosts(struct where_loading *l)
 
 	while ((r = stmt_step(st)) == 1)
 		if (!only || pattern_matches(only, stmt_get_str(st, 0)))
-			(void)host_of(l->w, stmt_get_str(st, 0));
+			add_host(l, stmt_get_str(st, 0));
 	for (size_t i = 0; i < l->series->count; i++)
 		if (is_of_job(&l->series->list[i]) &&
 		    (!only || pattern_matches(only, l->series->list[i].host)))
-			(void)host_of(l->w, l->series->list[i].host);
+			add_host(l, l->series->list[i].host);
 	return r < 0 ? r : l->w->host_count ? 0 : -ENOENT;
+}
+
+/* The place of a host by the number of its name in the store; host_count: it is not looked at. */
+static int host_place(struct where_loading *l, struct stmt *st, uint32_t number, size_t *ret)
+{
+	size_t n = 0;
+
+	*ret = l->w->host_count;
+	stmt_int(st, 1, store_key(l->job, number));
+	int r = stmt_step(st);
+	const char *name = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
+	uint64_t hash = name ? hash_bytes(name, n) : 0;
+	for (struct hash_slot *at = name ? hash_map_first(&l->host_names, hash) : NULL; at;
+	     at = hash_map_next(&l->host_names, at)) {
+		const char *have = l->w->hosts[at->value].name;
+
+		if (strlen(have) == n && !memcmp(have, name, n))
+			*ret = at->value;
+	}
+	stmt_reset(st);
+	return r < 0 ? r : 0;
+}
+
+/* The number of the host of an image: its place + 1; host_count + 1: it is not looked at. */
+static size_t host_number(const struct hash_map *numbers, const struct where_image *p)
+{
+	return hash_map_first(numbers, (uint64_t)p->host + 1)->value;
+}
+
+/* Images by host, in the order of the tree within each. */
+static int sort_by_host(struct where_loading *l)
+{
+	size_t hosts = l->w->host_count;
+	struct hash_map numbers = {0};
+	int r = 0;
+
+	l->first = xcalloc(hosts + 2, sizeof(*l->first));
+	l->by_host = xcalloc(l->image_count + 1, sizeof(*l->by_host));
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(l->store, "SELECT bytes FROM string WHERE id = $1");
+	if (!st)
+		return -EIO;
+	for (size_t i = 0; i < l->image_count && r >= 0; i++) {
+		size_t at = 0;
+
+		if (hash_map_first(&numbers, (uint64_t)l->images[i].host + 1))
+			continue;
+		r = host_place(l, st, l->images[i].host, &at);
+		hash_map_add(&numbers, (uint64_t)l->images[i].host + 1, at + 1);
+	}
+	for (size_t i = 0; i < l->image_count && r >= 0; i++)
+		l->first[host_number(&numbers, &l->images[i])]++;
+	for (size_t i = 1; i <= hosts + 1; i++)
+		l->first[i] += l->first[i - 1];
+	for (size_t i = l->image_count; i-- > 0 && r >= 0;)
+		l->by_host[--l->first[host_number(&numbers, &l->images[i])]] = (uint32_t)i;
+	/* from numbers to places */
+	memmove(l->first, l->first + 1, (hosts + 1) * sizeof(*l->first));
+	hash_map_release(&numbers);
+	return r;
+}
+
+/* ---- series --------------------------------------------------------------------------------- */
+
+static int compare_series(const struct series *s, const char *metric, const char *kind,
+			  const char *host)
+{
+	int r = strcmp(s->metric, metric);
+
+	r = r ? r : strcmp(s->entity_kind, kind);
+	return r ? r : strcmp(s->host, host);
+}
+
+size_t where_series(const struct where_loading *l, const char *metric, const char *kind,
+		    const char *host, size_t *ret_end)
+{
+	const struct series_list *all = l->series;
+	size_t from = 0, to = all->count;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (compare_series(&all->list[middle], metric, kind, host) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	for (to = from; to < all->count && !compare_series(&all->list[to], metric, kind, host);)
+		to++;
+	*ret_end = to;
+	return from;
 }
 
 static double online(const struct where_loading *l, const char *host)
 {
-	for (size_t i = 0; i < l->series->count; i++)
-		if (!strcmp(l->series->list[i].metric, "system.cpus_online") &&
-		    !strcmp(l->series->list[i].host, host) && l->series->list[i].maximum >= 1)
-			return l->series->list[i].maximum;
-	return NAN;
+	size_t end, at = where_series(l, "system.cpus_online", "node", host, &end);
+
+	return at < end && l->series->list[at].maximum >= 1 ? l->series->list[at].maximum : NAN;
 }
 
 /* The smallest of what the batch system, affinity and a quota allow. */
@@ -251,16 +318,16 @@ static double find_held_up(const struct where_loading *l)
 /* ---- all ------------------------------------------------------------------------------------ */
 
 /* Cores of a part of a job: as many as it had threads, and not more than the host's. */
-static void part_cores(const struct where_loading *l, uint32_t host, const struct where_host *h,
+static void part_cores(const struct where_loading *l, size_t host, const struct where_host *h,
 		       struct core_evidence *steps)
 {
 	const struct resample_grid *g = &l->w->grid;
 	_cleanup_free_ double *threads = xcalloc(g->count, sizeof(*threads));
 
-	for (size_t i = 0; i < l->image_count; i++) {
-		const struct where_image *p = &l->images[i];
+	for (size_t at = l->first[host]; at < l->first[host + 1]; at++) {
+		const struct where_image *p = &l->images[l->by_host[at]];
 
-		if (!p->chosen || p->host != host || p->start == UNKNOWN)
+		if (!p->chosen || p->start == UNKNOWN)
 			continue;
 		for (size_t k = 0; k < g->count; k++) {
 			int64_t from = g->from + (int64_t)k * g->step, to = from + g->step;
@@ -276,12 +343,11 @@ static void part_cores(const struct where_loading *l, uint32_t host, const struc
 		steps[k].cores = threads[k] < h->cores ? threads[k] : h->cores;
 }
 
-static int divide_host(struct where_loading *l, struct where_host *h)
+static void divide_host(struct where_loading *l, size_t host, struct core_evidence *steps)
 {
 	struct where *w = l->w;
-	_cleanup_free_ struct core_evidence *steps = xcalloc(w->grid.count, sizeof(*steps));
-	uint32_t host = 0;
-	int r = string_number(l, h->name, &host);
+	struct where_host *h = &w->hosts[host];
+	bool records = l->first[host] < l->first[host + 1];
 
 	for (size_t i = 0; i < w->grid.count; i++) {
 		core_evidence_init(&steps[i]);
@@ -289,12 +355,10 @@ static int divide_host(struct where_loading *l, struct where_host *h)
 		steps[i].cores = h->cores;
 		steps[i].places = h->places;
 	}
-	if (r < 0)
-		return r;
 	bool sampled = where_from_samples(l, h, steps);
-	if (!sampled && host)
-		where_from_records(l, h, host, steps);
-	if (host)
+	if (!sampled && records)
+		where_from_records(l, host, steps);
+	if (records)
 		where_from_lives(l, host, steps, h->looked || !sampled);
 	if (w->part)
 		part_cores(l, host, h, steps);
@@ -311,7 +375,6 @@ static int divide_host(struct where_loading *l, struct where_host *h)
 	w->sampled = w->sampled && h->sampled;
 	w->looked = w->looked && h->looked;
 	core_time_add(&w->total, &h->total);
-	return 0;
 }
 
 static int load(struct where_loading *l)
@@ -323,6 +386,8 @@ static int load(struct where_loading *l)
 	if (r >= 0)
 		r = find_hosts(l);
 	if (r >= 0)
+		r = sort_by_host(l);
+	if (r >= 0)
 		r = find_times(l, &from, &to);
 	if (r < 0)
 		return r;
@@ -333,11 +398,12 @@ static int load(struct where_loading *l)
 	w->sampled = w->looked = true;
 	find_cores(l);
 	w->held_up = find_held_up(l);
-	for (size_t i = 0; i < w->host_count && r >= 0; i++) {
-		r = divide_host(l, &w->hosts[i]);
+	_cleanup_free_ struct core_evidence *steps = xcalloc(w->grid.count, sizeof(*steps));
+	for (size_t i = 0; i < w->host_count; i++) {
+		divide_host(l, i, steps);
 		w->cores += w->hosts[i].cores;
 	}
-	return r;
+	return 0;
 }
 
 int where_load(struct where *w, struct store *s, int64_t job, const struct where_scope *scope,
@@ -369,6 +435,9 @@ int where_load(struct where *w, struct store *s, int64_t job, const struct where
 		r = load(&l);
 	series_list_release(&own);
 	free(l.images);
+	free(l.by_host);
+	free(l.first);
+	hash_map_release(&l.host_names);
 	if (r < 0)
 		where_release(w);
 	return r < 0 ? r : 0;

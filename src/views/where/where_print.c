@@ -8,7 +8,9 @@
 
 #define BAR 60     /* columns of a bar */
 #define NAME 41    /* columns of the words of a part */
-#define COLUMNS 60 /* over time */
+#define COLUMNS 58 /* over time */
+#define HOSTS_SHOWN 8
+#define HOSTS_MAX 200 /* in JSON and CSV */
 #define JSON_STEPS 400
 #define SHOWN 0.0005 /* smaller parts of the whole are left out of tables */
 
@@ -150,24 +152,26 @@ void where_text(const struct where *w, bool over, bool color, size_t width, stru
 
 	strbuf_addf(out, "%.4g %s x ", w->cores, w->cores == 1 ? "core" : "cores");
 	text_add_duration(out, w->seconds);
-	strbuf_addstr(out, w->part ? ", for the part of it that was asked for: " : " = ");
+	strbuf_addstr(out, w->part ? ", of which it had " : " = ");
 	text_add_duration(out, core_time_total(&w->total));
 	strbuf_addf(out, " of core time, %s\n",
 		    w->looked    ? "by samples"
-		    : w->sampled ? "by samples without looks at threads that wait"
-				 : "by records: each program's time is spread over its life");
+		    : w->sampled ? "by samples without waits"
+				 : "by records");
 	strbuf_addstr(out, "  ");
 	add_bar(&b, &w->total, b.width);
 	strbuf_addch(out, '\n');
 	add_parts(&b, &w->total);
 	add_excess(&b, &w->total);
-	for (size_t i = 0; i < w->host_count && w->host_count > 1; i++) {
+	for (size_t i = 0; i < w->host_count && i < HOSTS_SHOWN && w->host_count > 1; i++) {
 		strbuf_addstr(out, "\n  ");
 		text_add_printable(out, w->hosts[i].name, strnlen(w->hosts[i].name, 64));
 		strbuf_addf(out, ", %.4g cores\n  ", w->hosts[i].cores);
 		add_bar(&b, &w->hosts[i].total, b.width);
 		strbuf_addch(out, '\n');
 	}
+	if (w->host_count > HOSTS_SHOWN)
+		strbuf_addf(out, "\n  and %zu more hosts\n", w->host_count - HOSTS_SHOWN);
 	if (over)
 		add_over_time(&b, w);
 }
@@ -226,14 +230,19 @@ void where_json(const struct where *w, struct json_writer *j)
 		 rounded(w->total.excess_own + w->total.excess_others + w->total.excess_quota));
 	json_parts(j, &w->total);
 	json_begin_array(j, "hosts");
-	for (size_t i = 0; i < w->host_count; i++) {
+	for (size_t i = 0; i < w->host_count && i < HOSTS_MAX; i++) {
 		json_begin_object(j, NULL);
 		json_str(j, "host", w->hosts[i].name);
 		json_f64(j, "granted_cores", w->hosts[i].cores);
-		json_parts(j, &w->hosts[i].total);
+		json_begin_object(j, "parts");
+		for (size_t k = 0; k < CORE_PARTS; k++)
+			if (w->hosts[i].total.part[k] > 0)
+				json_f64(j, core_parts[k].name, rounded(w->hosts[i].total.part[k]));
+		json_end_object(j);
 		json_end_object(j);
 	}
 	json_end_array(j);
+	json_u64(j, "hosts_left_out", w->host_count > HOSTS_MAX ? w->host_count - HOSTS_MAX : 0);
 	json_steps(w, j);
 }
 

@@ -104,13 +104,11 @@ static void add_image(const struct where_loading *l, size_t i, struct core_evide
 	where_plus(&steps[first].starts, 1);
 }
 
-void where_from_records(const struct where_loading *l, struct where_host *h, uint32_t host,
-			struct core_evidence *steps)
+void where_from_records(const struct where_loading *l, size_t host, struct core_evidence *steps)
 {
-	(void)h;
-	for (size_t i = 0; i < l->image_count; i++)
-		if (l->images[i].chosen && l->images[i].host == host)
-			add_image(l, i, steps);
+	for (size_t k = l->first[host]; k < l->first[host + 1]; k++)
+		if (l->images[l->by_host[k]].chosen)
+			add_image(l, l->by_host[k], steps);
 }
 
 /* ---- lives ---------------------------------------------------------------------------------- */
@@ -137,15 +135,16 @@ static struct program *program_of(struct program *list, size_t *count, uint32_t 
 }
 
 /* Uneven: of a program that had several processes at once fewer live now, at least one. */
-static void find_uneven(const struct where_loading *l, uint32_t host, struct core_evidence *steps)
+static void find_uneven(const struct where_loading *l, size_t host, struct core_evidence *steps)
 {
 	struct program list[PROGRAMS_MAX];
 	size_t count = 0, n = l->w->grid.count, first, last;
 
-	for (size_t i = 0; i < l->image_count; i++) {
+	for (size_t at = l->first[host]; at < l->first[host + 1]; at++) {
+		size_t i = l->by_host[at];
 		const struct where_image *p = &l->images[i];
 		/* a parent that waits for its children is not at work itself */
-		bool works = p->chosen && p->host == host && p->start != UNKNOWN &&
+		bool works = p->chosen && p->start != UNKNOWN &&
 			     p->end - p->start >= ALIKE_MIN_US && p->last == i && !p->sleeps;
 
 		if (!works || !steps_of(l, p, &first, &last))
@@ -167,16 +166,19 @@ static void find_uneven(const struct where_loading *l, uint32_t host, struct cor
 }
 
 /* Before the first process of a host began, and after its last one ended. */
-static void find_edges(const struct where_loading *l, uint32_t host, struct core_evidence *steps)
+static void find_edges(const struct where_loading *l, size_t host, struct core_evidence *steps)
 {
 	const struct resample_grid *g = &l->w->grid;
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
-	for (size_t i = 0; i < l->image_count; i++)
-		if (l->images[i].host == host && l->images[i].start != UNKNOWN) {
-			first = l->images[i].start < first ? l->images[i].start : first;
-			last = l->images[i].end > last ? l->images[i].end : last;
-		}
+	for (size_t k = l->first[host]; k < l->first[host + 1]; k++) {
+		const struct where_image *p = &l->images[l->by_host[k]];
+
+		if (p->start == UNKNOWN)
+			continue;
+		first = p->start < first ? p->start : first;
+		last = p->end > last ? p->end : last;
+	}
 	for (size_t i = 0; i < g->count && first < last; i++) {
 		int64_t from = g->from + (int64_t)i * g->step;
 
@@ -187,7 +189,7 @@ static void find_edges(const struct where_loading *l, uint32_t host, struct core
 	}
 }
 
-void where_from_lives(const struct where_loading *l, uint32_t host, struct core_evidence *steps,
+void where_from_lives(const struct where_loading *l, size_t host, struct core_evidence *steps,
 		      bool looked)
 {
 	size_t first, last;
@@ -195,12 +197,12 @@ void where_from_lives(const struct where_loading *l, uint32_t host, struct core_
 	find_uneven(l, host, steps);
 	find_edges(l, host, steps);
 	/* samples without looks at threads know how many live, records who has children */
-	for (size_t i = 0; i < l->image_count && !looked; i++) {
+	for (size_t at = l->first[host]; at < l->first[host + 1] && !looked; at++) {
+		size_t i = l->by_host[at];
 		const struct where_image *p = &l->images[i];
 		double children = p->last > i ? with_children(l->images, i) : 0;
 
-		if (!p->chosen || p->host != host || (!(children > 0) && !p->sleeps) ||
-		    !steps_of(l, p, &first, &last))
+		if (!p->chosen || (!(children > 0) && !p->sleeps) || !steps_of(l, p, &first, &last))
 			continue;
 		for (size_t k = first; k <= last; k++) {
 			double rest = known(steps[k].wait[WAIT_UNKNOWN]),

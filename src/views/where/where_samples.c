@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/hash_map.h"
 #include "views/where/where_internal.h"
 
 /* ---- which series --------------------------------------------------------------------------- */
@@ -158,25 +157,23 @@ static double *place(struct sampling *d, const struct sampled_row *row, size_t s
 	}
 }
 
-static bool matches(const struct sampling *d, const struct sampled_row *row, const struct series *s)
-{
-	if (strcmp(s->metric, row->metric) != 0 || strcmp(s->host, d->h->name) != 0 || !s->count)
-		return false;
-	if (d->chosen.all || !strcmp(row->kind, "node"))
-		return !strcmp(s->entity_kind, row->kind) && series_adds_up(s);
-	return row->of_process && !strcmp(s->entity_kind, "process") &&
-	       is_chosen(d->l, &d->chosen, s->entity);
-}
-
 /* Adds a row; true where the host has it. */
 static bool take_row(struct sampling *d, const struct sampled_row *row)
 {
-	const struct series_list *all = d->l->series;
 	const struct resample_grid *g = &d->l->w->grid;
-	bool found = false;
+	bool whole = d->chosen.all || !strcmp(row->kind, "node"), found = false;
+	size_t end = 0, i;
 
-	for (size_t i = 0; i < all->count && d->error >= 0; i++) {
-		if (!matches(d, row, &all->list[i]) || !read_series(d, &all->list[i]))
+	if (!whole && !row->of_process)
+		return false;
+	i = where_series(d->l, row->metric, whole ? row->kind : "process", d->h->name, &end);
+	for (; i < end && d->error >= 0; i++) {
+		const struct series *s = &d->l->series->list[i];
+
+		if (!s->count ||
+		    (whole ? !series_adds_up(s) : !is_chosen(d->l, &d->chosen, s->entity)))
+			continue;
+		if (!read_series(d, s))
 			continue;
 		found = true;
 		for (size_t k = 0; k < g->count; k++)
@@ -237,12 +234,11 @@ static double *unknown_list(size_t n)
 
 static bool is_looked(const struct sampling *d)
 {
-	for (size_t i = 0; i < d->l->series->count; i++)
-		if (!strcmp(d->l->series->list[i].metric, "waits.observed") &&
-		    !strcmp(d->l->series->list[i].host, d->h->name) &&
-		    d->l->series->list[i].increase > 0)
-			return true;
-	return false;
+	size_t end = 0, i = where_series(d->l, "waits.observed", "job", d->h->name, &end);
+
+	while (i < end && !(d->l->series->list[i].increase > 0))
+		i++;
+	return i < end;
 }
 
 /* Timers and events in the background of a busy process hold nothing up. */
@@ -259,8 +255,14 @@ static void drop_background(struct sampling *d)
 bool where_from_samples(struct where_loading *l, struct where_host *h, struct core_evidence *steps)
 {
 	struct sampling d = {.l = l, .h = h, .steps = steps};
-	size_t n = l->w->grid.count;
+	size_t n = l->w->grid.count, end = 0;
 	bool have[sizeof(struct core_evidence)] = {false}, threads = false;
+
+	/* of many hosts without samples nothing is made room for */
+	if (where_series(l, "process.usertime", "job", h->name, &end) >= end &&
+	    where_series(l, "process.usertime", "process", h->name, &end) >= end &&
+	    where_series(l, "jobs.cpu_user", "job", h->name, &end) >= end)
+		return false;
 
 	choose(l, &d.chosen);
 	d.use = (struct host_use){unknown_list(n), unknown_list(n), unknown_list(n)};

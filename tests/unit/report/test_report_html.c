@@ -469,10 +469,8 @@ static char *first_panel(int id, double busy)
 	maker_series(&m, "gpu", "nvidia.utilization_gpu", "%", NULL, NULL, 2 * busy, 300);
 	findings_release(&m.r.findings);
 	GROW(m.r.findings.list, m.r.findings.count, m.r.findings.cap);
-	m.r.findings.list[m.r.findings.count++] = (struct finding){.id = id,
-								   .title = xstrdup("t"),
-								   .details = xstrdup("e"),
-								   .advice = xstrdup("a")};
+	m.r.findings.list[m.r.findings.count++] = (struct finding){
+		.id = id, .title = xstrdup("t"), .details = xstrdup("e"), .advice = xstrdup("a")};
 	_cleanup_free_ char *text = page_of(&m, &size);
 	const char *section = strstr(text, "<section id=\"series\">");
 

@@ -108,9 +108,8 @@ static uint32_t maker_name(struct report_maker *m, const char *name)
 	return (uint32_t)r->name_count++;
 }
 
-static void maker_finding(struct report_maker *m, enum finding_id id,
-			  enum finding_weight weight, const char *title, const char *details,
-			  const char *advice)
+static void maker_finding(struct report_maker *m, enum finding_id id, enum finding_weight weight,
+			  const char *title, const char *details, const char *advice)
 {
 	struct findings *f = &m->r.findings;
 
