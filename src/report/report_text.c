@@ -100,6 +100,8 @@ static void add_finding(const struct text *s, const struct finding *f, const cha
 	_cleanup_strbuf_ struct strbuf advice = STRBUF_INIT;
 
 	sheet_label(&s->sheet, label);
+	if (strlen(label) + 2 >= s->sheet.label)
+		strbuf_addstr(s->out, "  ");
 	sheet_paint(&s->sheet, codes[f->weight], f->title);
 	strbuf_addch(s->out, '\n');
 	if (title)

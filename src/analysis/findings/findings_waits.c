@@ -58,8 +58,8 @@ void rule_timer(const struct finding_figures *f, struct findings *to)
 		return;
 	say(&d.title, "it slept until a time had come");
 	say(&d.details,
-	    "it slept for %T (sleep, usleep, poll with a time-out) while nothing else "
-	    "was to be done",
+	    "for %T of core time it slept (sleep, usleep, poll with a time-out) while nothing "
+	    "else was to be done",
 	    f->time.part[CORE_TIMER]);
 	add_partner(f, &d, WAIT_TIMER);
 	say(&d.advice, "Wait for the event itself instead of looking again and again, or sleep "
@@ -74,7 +74,7 @@ void rule_network_wait(const struct finding_figures *f, struct findings *to)
 	if (!begin(f, &d, CORE_NETWORK))
 		return;
 	say(&d.title, "it waited for another host");
-	say(&d.details, "for %T its threads waited for data from the network",
+	say(&d.details, "for %T of core time its threads waited for data from the network",
 	    f->time.part[CORE_NETWORK]);
 	add_partner(f, &d, WAIT_NETWORK);
 	say(&d.advice, "Ask for several things at once instead of one after another, send larger "
@@ -91,8 +91,8 @@ void rule_process_wait(const struct finding_figures *f, struct findings *to)
 		return;
 	say(&d.title, "it waited for another process");
 	say(&d.details,
-	    "for %T its threads waited for another process of this host (pipe, local "
-	    "socket, queue, semaphore)",
+	    "for %T of core time its threads waited for another process of this host (pipe, "
+	    "local socket, queue, semaphore)",
 	    f->time.part[CORE_PROCESS]);
 	add_partner(f, &d, WAIT_PROCESS);
 	say(&d.advice,
