@@ -152,11 +152,7 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 		advise_gpus(f, &d.advice, idle);
 	evidence(&d, "GPUs busy", f->gpu_busy * 100, "%", NULL);
 	evidence(&d, "GPUs idle", f->gpus_idle, "count", NULL);
-	/* without a batch system the GPUs of the machine need not be the job's */
-	if (!bound && !f->granted && idle && f->gpus_idle >= f->gpus)
-		d.saving = NAN;
-	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE,
-		    isnan(d.saving) ? FINDING_NOTE : FINDING_WARNING, &d);
+	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE, FINDING_WARNING, &d);
 }
 
 void rule_accounting(const struct finding_figures *f, struct findings *to)
