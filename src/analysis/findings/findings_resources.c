@@ -134,7 +134,8 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 
 	if (!idle && !low && !bound)
 		return;
-	d.saving = f->duration * (bound ? f->gpu_busy : 1 - f->gpu_busy);
+	/* whatever the cores did meanwhile: they waited for the GPUs */
+	d.saving = f->duration * (bound ? 1 : 1 - f->gpu_busy);
 	if (idle)
 		say(&d.title, "%W of %W GPU%s", f->gpus_idle, f->gpus,
 		    f->gpus < 2 ? " was idle" : "s were idle");
