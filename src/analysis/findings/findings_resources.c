@@ -134,7 +134,8 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 
 	if (!idle && !low && !bound)
 		return;
-	d.saving = f->duration * (bound ? f->gpu_busy : 1 - f->gpu_busy);
+	/* whatever the cores did meanwhile: they waited for the GPUs */
+	d.saving = f->duration * (bound ? 1 : 1 - f->gpu_busy);
 	if (idle)
 		say(&d.title, "%W of %W GPU%s", f->gpus_idle, f->gpus,
 		    f->gpus < 2 ? " was idle" : "s were idle");
@@ -152,11 +153,7 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 		advise_gpus(f, &d.advice, idle);
 	evidence(&d, "GPUs busy", f->gpu_busy * 100, "%", NULL);
 	evidence(&d, "GPUs idle", f->gpus_idle, "count", NULL);
-	/* without a batch system the GPUs of the machine need not be the job's */
-	if (!bound && !f->granted && idle && f->gpus_idle >= f->gpus)
-		d.saving = NAN;
-	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE,
-		    isnan(d.saving) ? FINDING_NOTE : FINDING_WARNING, &d);
+	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE, FINDING_WARNING, &d);
 }
 
 void rule_accounting(const struct finding_figures *f, struct findings *to)

@@ -70,6 +70,9 @@ static void add_waits(struct core_evidence *e, const struct where_image *p, doub
 	double rest = life * threads - share * (known(p->user) + known(p->system) +
 						known(p->runnable) + known(p->blocked));
 
+	/* of two threads one waits until the other has ended its work */
+	if (threads > 1 && threads < 3)
+		rest = core_time_held_up(life * threads - rest, rest, life);
 	if (!(rest > 0))
 		return;
 	where_plus(&e->wait[WAIT_CHILD], rest * children);
