@@ -386,6 +386,7 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 	const struct report_series *all = NULL;
 	double sum = 0;
 
+	f->gpus_asked = (double)l->r->request.item[REQUEST_GPUS];
 	f->gpus = f->gpus_idle = 0;
 	for (size_t i = 0; i < l->series.count; i++) {
 		const struct series *s = &l->series.list[i];

@@ -104,7 +104,8 @@ double core_time_held_up(double active, double waited, double life);
 
 /* What kernel work costs, in seconds: one minor fault (the page is cleared), one read or write call
  * without its bytes, one byte that it copies, the start and end of one process, one byte through a
- * socket. Measured on Linux 6 on a virtual machine; what they explain is cut to the system time. */
+ * socket. Estimates of the order of what Linux 6 needs on
+ * a virtual machine; what they explain is cut to the system time. */
 #define COST_FAULT 1.5e-6
 #define COST_CALL 0.5e-6
 #define COST_START 0.7e-3

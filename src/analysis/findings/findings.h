@@ -101,6 +101,7 @@ struct finding_figures {
 	double peers, peer_mean, peer_most;       /* processes of one program at the same time */
 	double workers, worker_mean, worker_most; /* threads of a process, without its first */
 	double gpus, gpus_idle, gpu_busy;         /* gpu_busy: 0..1, mean of all */
+	double gpus_asked; /* by the batch system, or visible to it (CUDA_VISIBLE_DEVICES) */
 	double cycles, instructions, misses;
 	double accounting_total, accounting_itemised; /* CPU s */
 	double node_busy, node_peak; /* 0..1 of the cores of a node, where node is set */

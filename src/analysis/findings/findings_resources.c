@@ -134,8 +134,10 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 
 	if (!idle && !low && !bound)
 		return;
-	/* whatever the cores did meanwhile: they waited for the GPUs */
-	d.saving = f->duration * (bound ? 1 : 1 - f->gpu_busy);
+	/* whatever the cores did meanwhile: they waited for the GPUs. Those of a machine that the
+	 * job did not ask for may be somebody else's. */
+	bool asked = f->gpus_asked >= 1;
+	d.saving = asked ? f->duration * (bound ? 1 : 1 - f->gpu_busy) : 0;
 	if (idle)
 		say(&d.title, "%W of %W GPU%s", f->gpus_idle, f->gpus,
 		    f->gpus < 2 ? " was idle" : "s were idle");
@@ -153,7 +155,8 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 		advise_gpus(f, &d.advice, idle);
 	evidence(&d, "GPUs busy", f->gpu_busy * 100, "%", NULL);
 	evidence(&d, "GPUs idle", f->gpus_idle, "count", NULL);
-	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE, FINDING_WARNING, &d);
+	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE,
+		    asked ? FINDING_WARNING : FINDING_NOTE, &d);
 }
 
 void rule_accounting(const struct finding_figures *f, struct findings *to)

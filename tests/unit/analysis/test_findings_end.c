@@ -154,6 +154,9 @@ static void hardware(void **state)
 	f.gpus = 2;
 	f.gpus_idle = 1;
 	f.gpu_busy = 0.4;
+	/* a GPU of the machine that it did not ask for */
+	VERDICT(COMPUTE);
+	f.gpus_asked = 2;
 	VERDICT(GPU_IDLE);
 	has(verdict_of(&f)->title, "1 of 2 GPUs were idle");
 	has(verdict_of(&f)->advice, "--gpus=1");
@@ -163,6 +166,7 @@ static void hardware(void **state)
 	f.gpus = 1;
 	f.gpus_idle = 0;
 	f.gpu_busy = 0.95;
+	f.gpus_asked = 1;
 	VERDICT(GPU_BOUND);
 }
 
