@@ -6,6 +6,12 @@
 
 #include "analysis/core_time/core_time.h"
 
+static void near(double got, double want, double within)
+{
+	if (!(fabs(got - want) <= within))
+		fail_msg("%.12g, expected %.12g", got, want);
+}
+
 /* Four cores for 10 s, of which nothing was used. */
 static struct core_evidence idle(void)
 {
@@ -25,11 +31,11 @@ static struct core_time divide(const struct core_evidence *e)
 	core_time_divide(e, &t);
 	for (size_t i = 0; i < CORE_PARTS; i++)
 		assert_true(t.part[i] >= 0);
-	assert_float_equal(core_time_total(&t), e->cores * e->seconds, 1e-9);
+	near(core_time_total(&t), e->cores * e->seconds, 1e-9);
 	return t;
 }
 
-#define PART(t, id, want) assert_float_equal((t).part[CORE_##id], want, 1e-9)
+#define PART(t, id, want) near((t).part[CORE_##id], want, 1e-9)
 
 static void nothing_ran(void **state)
 {
@@ -152,19 +158,19 @@ static void more_threads_than_cores(void **state)
 	e.others = 0.5;
 	struct core_time t = divide(&e);
 	PART(t, USER, 40);
-	assert_float_equal(t.excess_own, 60, 1e-9);
-	assert_float_equal(t.excess_others, 0, 1e-9);
+	near(t.excess_own, 60, 1e-9);
+	near(t.excess_others, 0, 1e-9);
 	/* a quota: two threads on four places want more than one core, but not more than places */
 	e.cores = 1;
 	e.user = 10;
 	e.runnable = 10;
 	t = divide(&e);
-	assert_float_equal(t.excess_own, 0, 1e-9);
-	assert_float_equal(t.excess_others, 10, 1e-9);
+	near(t.excess_own, 0, 1e-9);
+	near(t.excess_others, 10, 1e-9);
 	e.throttled = 10;
 	t = divide(&e);
-	assert_float_equal(t.excess_quota, 10, 1e-9);
-	assert_float_equal(t.excess_others, 0, 1e-9);
+	near(t.excess_quota, 10, 1e-9);
+	near(t.excess_others, 0, 1e-9);
 }
 
 static void each_wait_alone(void **state)
@@ -184,8 +190,7 @@ static void each_wait_alone(void **state)
 
 		e.wait[cases[i].reason] = 10;
 		struct core_time t = divide(&e);
-		assert_float_equal(t.part[cases[i].part], cases[i].part == CORE_SERIAL ? 40 : 10,
-				   1e-9);
+		near(t.part[cases[i].part], cases[i].part == CORE_SERIAL ? 40 : 10, 1e-9);
 	}
 	/* the exact time of the kernel is a lower bound */
 	struct core_evidence e = idle();
@@ -232,18 +237,18 @@ static void hostile_numbers_stay_within(void **state)
 	PART(t, USER, 0);
 	e.cores = e.seconds = -1;
 	core_time_divide(&e, &t);
-	assert_float_equal(core_time_total(&t), 0, 1e-9);
+	near(core_time_total(&t), 0, 1e-9);
 }
 
 static void background_holds_nothing_up(void **state)
 {
 	(void)state;
 	/* it only slept; it computed all the time beside a thread that sleeps; half and half */
-	assert_float_equal(core_time_held_up(0, 10, 10), 10, 1e-9);
-	assert_float_equal(core_time_held_up(10, 10, 10), 0, 1e-9);
-	assert_float_equal(core_time_held_up(5, 5, 10), 5, 1e-9);
-	assert_float_equal(core_time_held_up(0, 40, 10), 40, 1e-9);
-	assert_float_equal(core_time_held_up(NAN, NAN, NAN), 0, 1e-9);
+	near(core_time_held_up(0, 10, 10), 10, 1e-9);
+	near(core_time_held_up(10, 10, 10), 0, 1e-9);
+	near(core_time_held_up(5, 5, 10), 5, 1e-9);
+	near(core_time_held_up(0, 40, 10), 40, 1e-9);
+	near(core_time_held_up(NAN, NAN, NAN), 0, 1e-9);
 }
 
 static void parts_have_names(void **state)
