@@ -84,6 +84,18 @@ static const struct {
 	{REQUEST_TIME, "OAR_JOB_WALLTIME_SECONDS"},
 };
 
+/* "0,1" is 2; "", "-1" and other texts are none. */
+static int64_t visible_devices(const char *text)
+{
+	int64_t count = 1;
+
+	if (!text || *text < '0' || (*text > '9' && !str_prefix(text, "GPU-")))
+		return -1;
+	for (; *text; text++)
+		count += *text == ',';
+	return count;
+}
+
 static void take_slurm(request_lookup get, const void *user, struct job_request *r)
 {
 	const char *each = get(user, "SLURM_JOB_CPUS_PER_NODE"), *gpus = get(user, "SLURM_GPUS");
@@ -117,6 +129,9 @@ void request_from_environment(request_lookup get, const void *user, struct job_r
 	take_slurm(get, user, r);
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
 		take(r, variables[i].item, number(get, user, variables[i].name));
+	int64_t nodes = r->item[REQUEST_NODES] > 0 ? r->item[REQUEST_NODES] : 1;
+	take(r, REQUEST_GPUS, times(visible_devices(get(user, "CUDA_VISIBLE_DEVICES")), nodes));
+	take(r, REQUEST_GPUS, times(visible_devices(get(user, "ROCR_VISIBLE_DEVICES")), nodes));
 }
 
 /* ---- answers of batch systems --------------------------------------------------------------- */

@@ -57,6 +57,7 @@ void report_release(struct report *r)
 	series_release(r);
 	report_phases_release(&r->phases);
 	findings_release(&r->findings);
+	where_release(&r->where);
 	timeline_release(&r->timeline);
 	jobshow_release(&r->show);
 	free(r->names);
@@ -272,6 +273,11 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 			report_hosts_from_series(&l);
 		report_load_energy(&l);
 		report_settle_totals(&l);
+		e = where_load(&r->where, s, job, NULL, &l.series);
+	}
+	/* a job of which neither times nor hosts are known has no core time */
+	if (e >= 0 || e == -ENOENT) {
+		e = 0;
 		report_find(&l);
 		report_groups_end(&r->executables, false);
 		report_groups_end(&r->operations, false);

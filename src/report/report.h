@@ -13,6 +13,7 @@
 #include "samples/series_math.h"
 #include "views/jobs/job_show.h"
 #include "views/timeline.h"
+#include "views/where/where.h"
 
 #define REPORT_FLAME_MAX 4000 /* nodes */
 #define REPORT_BARS_MAX 3000  /* of the Gantt chart */
@@ -132,6 +133,7 @@ struct report {
 	struct jobshow show;
 	struct timeline timeline; /* concurrency; count 0: no records */
 	struct findings findings;
+	struct where where; /* its core time; host_count 0: unknown */
 
 	bool has_records, has_series, running;
 	struct report_groups executables, operations, hosts, ranks;

@@ -43,15 +43,22 @@ static bool used_gpus(const struct report *r)
 
 const struct report_panel *report_leading_panel(const struct report *r)
 {
-	switch (r->findings.count ? r->findings.list[0].kind : FINDING_CPU) {
-	case FINDING_MEMORY:
+	switch (r->findings.count ? r->findings.list[0].id : FINDING_COMPUTE) {
+	case FINDING_MEMORY_LIMIT:
+	case FINDING_MEMORY_GROWTH:
+	case FINDING_PAGE_FAULTS:
 	case FINDING_OOM:
 		return panel_named("memory");
-	case FINDING_IO:
+	case FINDING_STORAGE_READ:
+	case FINDING_STORAGE_WRITE:
+	case FINDING_MAJOR_FAULTS:
+	case FINDING_SMALL_IO:
 		return panel_named("io");
-	case FINDING_NETWORK:
+	case FINDING_NETWORK_BANDWIDTH:
+	case FINDING_WAIT_NETWORK:
 		return panel_named("network");
-	case FINDING_GPU:
+	case FINDING_GPU_IDLE:
+	case FINDING_GPU_BOUND:
 		return panel_named("gpu");
 	default:
 		return panel_named(used_gpus(r) ? "gpu" : "cpu");

@@ -3,9 +3,11 @@
  * metric over the records or, without records, the increase of a sampled counter: that is a table.
  */
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "core/text/text.h"
+#include "core/value.h"
 #include "report/report_internal.h"
 
 static double first_known(double a, double b)
@@ -78,10 +80,7 @@ static void take_rows(const struct report_loading *l, struct finding_figures *f)
 			*to = value_of(l, &figure_rows[i]) * figure_rows[i].factor;
 	}
 	/* pressure is a share of the duration */
-	double duration = f->duration > 0 ? f->duration : NAN;
-	f->cpu_pressure /= duration;
-	f->memory_pressure /= duration;
-	f->io_pressure /= duration;
+	f->memory_pressure /= f->duration > 0 ? f->duration : NAN;
 }
 
 /* ---- CPU ------------------------------------------------------------------------------------ */
@@ -116,7 +115,6 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	f->tasks = l->tasks > 0 ? (double)l->tasks : NAN;
 	f->cpu = known(report_cpu(r), 1e-6);
 	f->cpu_peak = sampled_peak(r, f->cpu, f->duration);
-	f->sampled = report_series_of(r, "process.cpu_percent") != NULL;
 	f->threads_peak = peak_threads(l);
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {
 		f->accounting_total = known(r->cpu_total, 1e-6);
@@ -124,7 +122,149 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	}
 }
 
+/* ---- core time ------------------------------------------------------------------------------ */
+
+#define MOST 0.7  /* of the cores: most of them */
+#define ALONE 1.3 /* cores: one, and a little of others */
+
+/* How long most cores were busy, and how long one was while others had nothing to run. */
+static void take_phases(const struct where *w, struct finding_figures *f)
+{
+	double step = (double)w->grid.step * 1e-6;
+
+	f->parallel = f->alone = 0;
+	for (size_t i = 0; i < w->grid.count; i++) {
+		const struct core_time *t = &w->steps[i];
+		double idle = t->part[CORE_SERIAL] + t->part[CORE_CHILD] + t->part[CORE_IMBALANCE];
+
+		/* waiting for a core is using it */
+		double used = w->busy[i] + core_time_family(t, CORE_RUNNABLE_FAMILY) / step;
+		if (used >= MOST * w->cores && used > ALONE)
+			f->parallel += step;
+		else if (used >= 0.5 && used <= ALONE && idle >= 0.2 * core_time_total(t))
+			f->alone += step;
+	}
+}
+
+static void take_time(const struct report *r, struct finding_figures *f)
+{
+	const struct where *w = &r->where;
+
+	if (!w->host_count)
+		return;
+	f->time = w->total;
+	f->cores = r->cores == UNKNOWN ? NAN : w->cores;
+	f->sampled = w->sampled;
+	f->looked = w->looked;
+	take_phases(w, f);
+}
+
+/* Limits around the job, and what it asked for. */
+static void take_limits(const struct report *r, struct finding_figures *f)
+{
+	if (r->throttled_us != UNKNOWN && !(f->throttled > (double)r->throttled_us * 1e-6))
+		f->throttled = (double)r->throttled_us * 1e-6;
+	f->quota = known(r->cpu_quota_us, 1e-6);
+	if (r->request.item[REQUEST_TIME] > 0)
+		f->time_limit = (double)r->request.item[REQUEST_TIME];
+}
+
+/* ---- partners ------------------------------------------------------------------------------- */
+
+static const char *const reason_names[WAIT_REASONS] = {"storage",   "network", "process", "lock",
+						       "condition", "timer",   "child",   "poll",
+						       "other",     ""};
+
+/* What threads waited for most, by reason: the texts of the source `waits`. */
+struct partners {
+	double seconds[WAIT_REASONS];
+	struct strbuf text[WAIT_REASONS], of[WAIT_REASONS];
+};
+
+/* "network 7.1 recv 10.0.0.5:5432" */
+static void take_partner(struct partners *p, const char *text, size_t n, const char *entity)
+{
+	size_t word = strcspn(text, " ");
+	char *end;
+
+	for (size_t i = 0; i < WAIT_REASONS; i++) {
+		if (!*reason_names[i] || word >= n || strlen(reason_names[i]) != word ||
+		    strncmp(text, reason_names[i], word) != 0)
+			continue;
+		double seconds = strtod(text + word, &end);
+		size_t used = (size_t)(end - text);
+
+		if (!(seconds > p->seconds[i]) || used >= n)
+			return;
+		p->seconds[i] = seconds;
+		strbuf_reset(&p->text[i]);
+		strbuf_reset(&p->of[i]);
+		text_add_printable(&p->text[i], text + used + 1,
+				   n - used - 1 < 100 ? n - used - 1 : 100);
+		text_add_printable(&p->of[i], entity, strcspn(entity, "."));
+	}
+}
+
+static void take_partners(const struct report_loading *l, struct partners *p,
+			  struct finding_figures *f)
+{
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_value_ struct value *metadata = NULL;
+
+		if (strcmp(s->metric, "waits.observed") != 0 || !s->metadata ||
+		    strcmp(s->entity_kind, "process") != 0 ||
+		    value_from_json(s->metadata, strlen(s->metadata), &metadata, &why) < 0)
+			continue;
+		const char *text = value_get_str(metadata, "waits");
+		while (text && *text) {
+			size_t n = strcspn(text, ";");
+
+			take_partner(p, text, n, s->entity);
+			text += n + (text[n] == ';');
+			text += strspn(text, " ");
+		}
+	}
+	for (size_t i = 0; i < WAIT_REASONS; i++)
+		if (p->text[i].len) {
+			f->partner[i] = p->text[i].buf;
+			f->partner_of[i] = p->of[i].buf;
+		}
+}
+
+static void partners_release(struct partners *p)
+{
+	for (size_t i = 0; i < WAIT_REASONS; i++) {
+		strbuf_release(&p->text[i]);
+		strbuf_release(&p->of[i]);
+	}
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
+
+/* Does it grow all the time? By the resident memory of all processes, after a tenth of the time. */
+static void take_growth(const struct report *r, struct finding_figures *f)
+{
+	const struct report_series *c = report_series_of(r, "process.rss");
+	const struct points *p = c ? &c->points : NULL;
+	size_t rising = 0, first, last;
+
+	if (!p || p->count < 8 || c->seldom)
+		return;
+	/* the last samples are those of processes that end */
+	first = p->count / 10 + 1;
+	last = p->count - 2;
+	for (size_t i = first + 1; i <= last; i++)
+		rising += p->points[i].value > p->points[i - 1].value;
+	f->memory_first = p->points[first].value;
+	f->memory_last = p->points[last].value;
+	f->memory_rising = (double)rising / (double)(last - first);
+	/* half of the growth in the second half: what fills up and stays is no growth */
+	double middle = p->points[(first + last) / 2].value;
+	if (!(f->memory_last - middle >= 0.3 * (f->memory_last - f->memory_first)))
+		f->memory_rising = 0;
+}
 
 /* A process that starts adds its peak, one that ends takes it away. */
 struct change {
@@ -246,6 +386,7 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 	const struct report_series *all = NULL;
 	double sum = 0;
 
+	f->gpus_asked = (double)l->r->request.item[REQUEST_GPUS];
 	f->gpus = f->gpus_idle = 0;
 	for (size_t i = 0; i < l->series.count; i++) {
 		const struct series *s = &l->series.list[i];
@@ -313,6 +454,27 @@ static void take_executables(const struct report *r, struct finding_figures *f)
 	f->top_share = all > 0 ? top / all : NAN;
 }
 
+/* Who crashed, and who was killed: the first of each. */
+static void take_signals(const struct report_loading *l, struct finding_figures *f)
+{
+	f->crashed = 0;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct report_proc *p = &l->procs[i];
+		int sig = p->signal;
+
+		if (sig == SIGKILL && !f->killed_name)
+			f->killed_name = l->r->names[p->name];
+		if (sig != SIGSEGV && sig != SIGABRT && sig != SIGBUS && sig != SIGFPE &&
+		    sig != SIGILL && sig != SIGSYS && sig != SIGTRAP)
+			continue;
+		f->crashed++;
+		if (f->crash_name)
+			continue;
+		f->crash_name = l->r->names[p->name];
+		f->crash_signal = sig;
+	}
+}
+
 static void take_processes(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
@@ -324,8 +486,9 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 	f->signalled = (double)l->tally.signalled;
 	f->killed = (double)l->tally.killed;
 	f->brief = (double)l->tally.brief;
-	f->brief_cpu = (double)l->tally.brief_cpu * 1e-6;
+	f->brief_time = (double)l->tally.brief_time * 1e-6;
 	take_executables(r, f);
+	take_signals(l, f);
 	for (size_t i = l->started; i-- > 0 && !f->failed_name;) {
 		const struct report_proc *p = &l->procs[l->by_start[i]];
 
@@ -367,6 +530,7 @@ void report_find(struct report_loading *l)
 	struct report *r = l->r;
 	const struct job_row *row = &r->show.list.rows[0];
 	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT;
+	_cleanup_(partners_release) struct partners partners = {0};
 	struct finding_figures f;
 
 	finding_figures_init(&f);
@@ -374,12 +538,20 @@ void report_find(struct report_loading *l)
 	f.exitcode = known(row->exitcode, 1);
 	f.job = joblist_text(&r->show.list, row->jobid);
 	f.running = r->running;
+	f.run = r->show.metadata.command;
+	f.cut_off = r->show.metadata.cut_off;
+	f.at_time_limit = f.cut_off && strstr(f.cut_off, "at the time limit");
 	take_rows(l, &f);
 	take_cpu(l, &f);
+	take_time(r, &f);
+	take_limits(r, &f);
 	take_memory(l, &f);
+	take_growth(r, &f);
+	take_partners(l, &partners, &f);
 	take_io(l, &f);
 	take_network(l, &f);
 	take_processes(l, &f);
+	report_take_peers(l, &f);
 	take_gpus(l, &f);
 	take_node(r, &host, &f);
 	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
@@ -389,9 +561,11 @@ void report_find(struct report_loading *l)
 	if (r->unseen) {
 		f.unseen = (double)r->unseen;
 		f.cpu = f.memory_most = NAN;
+		f.time = (struct core_time){0};
 	}
-	const char **names[] = {&f.job,       &f.brief_name, &f.failed_name, &f.top_name,
-				&f.rank_name, &f.host_name,  &f.node};
+	const char **names[] = {&f.job,         &f.brief_name, &f.failed_name, &f.top_name,
+				&f.rank_name,   &f.host_name,  &f.node,        &f.crash_name,
+				&f.killed_name, &f.peer_name,  &f.run};
 	struct strbuf copies[ARRAY_SIZE(names)];
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		copies[i] = (struct strbuf)STRBUF_INIT;

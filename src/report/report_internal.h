@@ -13,7 +13,7 @@ struct report_proc {
 	uint32_t name, tags;   /* numbers in report.names */
 	uint32_t host, pid, lane;
 	int32_t rank; /* -1: none */
-	uint8_t exitcode;
+	uint8_t exitcode, signal;
 	bool failed;
 };
 
@@ -22,7 +22,7 @@ struct report_tally {
 	int64_t signalled, killed; /* by any signal, by SIGKILL */
 	int64_t failed;            /* by their exit status */
 	int64_t running;
-	int64_t brief, brief_cpu; /* processes below BRIEF_US, and their CPU */
+	int64_t brief, brief_time; /* processes below BRIEF_US; us in all */
 	int64_t without_time, without_cpu;
 	int64_t reaped_cpu; /* of roots and all children that they waited for; UNKNOWN */
 	size_t signals[65]; /* processes ended by each signal; 0: other signals */
@@ -69,6 +69,8 @@ int report_load_series(struct report_loading *l);
 /* Hardware, cores and limits from the metadata. */
 int report_load_metadata(struct report_loading *l);
 void report_find(struct report_loading *l);
+/* Figures about processes beside and after each other, and threads; see findings.h. */
+void report_take_peers(const struct report_loading *l, struct finding_figures *f);
 void report_load_energy(struct report_loading *l);
 
 /* Appends a group. */

@@ -46,6 +46,22 @@ static int64_t origin_of(const struct report *r)
 	return first == UNKNOWN ? 0 : first;
 }
 
+static void json_evidence(const struct finding *f, struct json_writer *j)
+{
+	json_begin_array(j, "evidence");
+	for (size_t i = 0; i < f->evidence_count; i++) {
+		const struct finding_evidence *e = &f->evidence[i];
+
+		json_begin_object(j, NULL);
+		json_str(j, "metric", e->metric);
+		report_json_figure(j, "value", e->value);
+		json_str(j, "unit", e->unit);
+		json_str(j, "where", e->where);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 void report_json_findings(const struct report *r, struct json_writer *j)
 {
 	json_begin_array(j, "findings");
@@ -53,11 +69,15 @@ void report_json_findings(const struct report *r, struct json_writer *j)
 		const struct finding *f = &r->findings.list[i];
 
 		json_begin_object(j, NULL);
-		json_str(j, "kind", finding_kind_name(f->kind));
+		json_str(j, "id", finding_ids[f->id].name);
 		json_str(j, "weight", finding_weight_name(f->weight));
+		report_json_figure(j, "share", f->share);
+		report_json_figure(j, "saving", f->saving);
 		json_str(j, "title", f->title);
-		json_str(j, "evidence", f->evidence);
+		json_str(j, "details", f->details);
+		json_evidence(f, j);
 		json_str(j, "advice", f->advice);
+		json_str(j, "command", f->command);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -259,6 +279,11 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 	json_i64(j, "plimsoll_report", 1);
 	json_job(r, j);
 	report_json_findings(r, j);
+	if (r->where.host_count) {
+		json_begin_object(j, "core_time");
+		where_json(&r->where, j);
+		json_end_object(j);
+	}
 	json_accounting(r, j, "accounting");
 	json_request(r, j);
 	json_sums(r, j);

@@ -87,9 +87,11 @@ static void add_findings(const struct report *r, struct strbuf *out)
 
 		strbuf_addf(out, "## %s: ", words[f->weight <= FINDING_SEVERE ? f->weight : 0]);
 		clean(out, f->title);
-		clean_between(out, "\n\342\200\242 ", f->evidence, "");
+		clean_between(out, "\n\342\200\242 ", f->details, "");
 		if (f->advice && *f->advice)
 			clean_between(out, "\n\342\200\242 What to do: ", f->advice, "");
+		if (f->command)
+			clean_between(out, "\n\342\200\242 ", f->command, "");
 		strbuf_addch(out, '\n');
 	}
 }

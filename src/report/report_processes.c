@@ -110,7 +110,7 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 		t->without_time++;
 	else if (p->duration < REPORT_BRIEF_US && (stmt_get_int(st, STATE) & 15) != 2) {
 		t->brief++;
-		t->brief_cpu += p->cpu != UNKNOWN ? p->cpu : 0;
+		t->brief_time += p->duration;
 	}
 	/* the kernel adds up waited-for children; roots have all of them */
 	if (stmt_get_int(st, DEPTH) == 0 && t->reaped_cpu != UNKNOWN)
@@ -138,6 +138,7 @@ static void take(struct strings *s, struct report_proc *p, struct stmt *st)
 		.pid = (uint32_t)stmt_get_int(st, PID),
 		.rank = rank == UNKNOWN || rank < 0 || rank > INT32_MAX ? -1 : (int32_t)rank,
 		.exitcode = (uint8_t)stmt_get_int(st, EXITCODE),
+		.signal = (uint8_t)(stmt_get_int(st, EXITSIGNAL) & 127),
 		.failed = stmt_get_int(st, EXITCODE) != 0 || stmt_get_int(st, EXITSIGNAL) != 0};
 	/* impossible times would overflow */
 	if (p->duration < 0 || p->duration > TIME_LIMIT)

@@ -94,31 +94,48 @@ static void head(struct text *s)
 }
 
 static void add_finding(const struct text *s, const struct finding *f, const char *label,
-			bool title)
+			bool brief, bool title)
 {
 	static const char *const codes[] = {"32", "33", "1;31"};
 	_cleanup_strbuf_ struct strbuf advice = STRBUF_INIT;
 
 	sheet_label(&s->sheet, label);
+	if (strlen(label) + 2 >= s->sheet.label)
+		strbuf_addstr(s->out, "  ");
 	sheet_paint(&s->sheet, codes[f->weight], f->title);
 	strbuf_addch(s->out, '\n');
 	if (title)
 		return;
 	sheet_label(&s->sheet, "");
-	text_add_wrapped(s->out, f->evidence, s->sheet.label, WIDTH);
+	text_add_wrapped(s->out, f->details, s->sheet.label, WIDTH);
 	strbuf_addch(s->out, '\n');
 	sheet_label(&s->sheet, "");
 	strbuf_addf(&advice, "%s %s", s->utf8 ? "→" : "->", f->advice);
 	text_add_wrapped(s->out, advice.buf, s->sheet.label + (s->utf8 ? 2 : 3), WIDTH);
 	strbuf_addch(s->out, '\n');
+	/* where it fits; the page and the JSON have longer ones */
+	if (brief || !f->command ||
+	    s->sheet.label + 2 + text_width(f->command, strlen(f->command)) > WIDTH)
+		return;
+	sheet_label(&s->sheet, "");
+	strbuf_addf(s->out, "$ %s\n", f->command);
+}
+
+/* Where the core time went: bars, in total and over time. */
+static void core_time(const struct text *s)
+{
+	if (!s->r->where.host_count)
+		return;
+	heading(s, "CORE TIME");
+	where_text(&s->r->where, true, s->sheet.color, 0, s->out);
 }
 
 static void verdict(const struct text *s)
 {
 	heading(s, "VERDICT");
 	for (size_t i = 0; i < s->r->findings.count; i++)
-		add_finding(s, &s->r->findings.list[i],
-			    finding_kind_name(s->r->findings.list[i].kind), false);
+		add_finding(s, &s->r->findings.list[i], finding_ids[s->r->findings.list[i].id].name,
+			    false, false);
 }
 
 /* ---- sparklines ----------------------------------------------------------------------------- */
@@ -417,9 +434,9 @@ static void brief_lines(const struct text *s)
 		const struct finding *f = &s->r->findings.list[i];
 
 		/* too little is known for a verdict */
-		if (f->kind == FINDING_ACCOUNTING && f->weight == FINDING_NOTE)
+		if (f->id == FINDING_UNMEASURED && f->weight == FINDING_NOTE)
 			continue;
-		add_finding(s, f, shown ? "" : "verdict", shown > 0);
+		add_finding(s, f, shown ? "" : "verdict", true, shown > 0);
 		shown++;
 	}
 }
@@ -438,6 +455,7 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 	}
 	head(&s);
 	verdict(&s);
+	core_time(&s);
 	heading(&s, "FIGURES");
 	report_figure_lines(r, add_report_line, &s);
 	all_series(&s);

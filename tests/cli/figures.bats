@@ -77,7 +77,7 @@ os.execvp("'"$PROGRAMS"'/actor", ["actor", "threads", "2", "20"])'
   use_store
   run_job bash -c "ulimit -c 0; for s in SEGV KILL TERM TERM; do bash -c \"kill -\$s \\\$\\\$\"; done; exit 0"
   plimsoll report last --json >report.json
-  equal evidence "$(jq -r '.findings[] | select(.kind == "killed") | .evidence' report.json)" \
+  equal evidence "$(jq -r '.findings[] | select(.id == "killed") | .details' report.json)" \
     "4 of 5 processes: 1 by SIGKILL, 1 by SIGSEGV, 2 by SIGTERM; the job itself was not ended by one."
 }
 
@@ -242,10 +242,11 @@ scratch() {
   use_store
   scratch 700 3072 3072
   scratch 701 3072 1024
-  equal deleted "$(plimsoll report 700 --json | jq '[.findings[] | select(.kind == "io")] | length')" 0
-  equal kept "$(plimsoll report 701 --json | jq -r '.findings[0] | .title, .evidence')" \
-    "it mostly waited, most likely for storage
-0.00 cores were busy on average, while 2 GiB went to and from storage (34.1 MiB/s)."
+  equal deleted "$(plimsoll report 700 --json | jq '[.findings[] | select(.id | test("storage"))] | length')" 0
+  equal kept "$(plimsoll report 701 --json | jq -r '.findings[0] | .id, .title, .details')" \
+    "storage-write
+it waited, most likely until its data were on storage
+For 59.8 s it neither computed nor waited for a core; 0 B came from storage, 2 GiB went to it."
   # the same of samples alone
   cat >scratch.py <<'P'
 import os, time

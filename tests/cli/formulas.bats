@@ -19,5 +19,5 @@ compare_with() {
 }
 
 @test "formulas: as scikit-learn" {
-  compare_with sklearn 11
+  compare_with sklearn 10
 }

@@ -87,17 +87,17 @@ P
   get .accounting.cpu_total | grep -q '^[0-9]'
   plimsoll run -q sh -c 'ls /nowhere; exit 3' 2>errors || true
   report last
-  equal failed "$(get '.findings[0] | [.kind, .weight, .title]')" '["failed","severe","it failed with exit status 3"]'
-  get '.findings[0].evidence' | grep -q '2 of 2 processes ended with a status other than 0'
+  equal failed "$(get '.findings[0] | [.id, .weight, .title]')" '["failed","severe","it failed with exit status 3"]'
+  get '.findings[0].details' | grep -q '2 of 2 processes ended with a status other than 0'
   # a process that a signal ended counts as that, and not as failed too
   plimsoll run -q sh -c 'sh -c "kill -TERM \$\$"; ls /nowhere; exit 3' 2>errors || true
   report last
-  equal once "$(get '[.findings[] | [.kind, (.evidence | split(";")[0] | split(",")[0])]]')" \
+  equal once "$(get '[.findings[] | [.id, (.details | split(";")[0] | split(",")[0])]]')" \
     '[["failed","2 of 3 processes ended with a status other than 0"],["killed","1 of 3 processes: 1 by SIGTERM"]]'
   # shellcheck disable=SC2016  # the shell that is run kills itself
   plimsoll run -q sh -c 'kill -TERM $$' || true
   report last
-  equal killed "$(get '.findings[0] | [.kind, .weight]')" '["killed","severe"]'
+  equal killed "$(get '.findings[0] | [.id, .weight]')" '["killed","severe"]'
 }
 
 # bats test_tags=engine
@@ -112,8 +112,8 @@ print(json.dumps({"user": "x", "start": 0, "end": 60, "procs": [
   equal ranks "$(get '[.ranks.list[] | [.name, .host, .images, .cpu]]')" \
     '[["0","n0",2,20000000],["1","n0",2,20000000],["2","n1",2,20000000],["3","n1",2,60000000]]'
   equal hosts "$(get '[.hosts.list[] | [.name, .images, .cpu]]')" '[["n0",4,40000000],["n1",4,80000000]]'
-  equal found "$(get '[.findings[] | select(.kind == "imbalance") | .evidence]')" \
-    '["Rank 3 used 60 s of CPU, 30 s is the mean of 4: the others waited up to 50 % of the time.","Host n1 used 80 s of CPU, 60 s is the mean of 2: the others waited up to 25 % of the time."]'
+  equal found "$(get '.findings[0] | [.id, .details, .saving]')" \
+    '["imbalance","The busiest of 4 ranks (3) used 60 s of CPU, 30 s is the mean: the others had nothing to do up to 50 % of the time.",30]'
   plimsoll report job >text
   grep -q '^RANKS ' text
   grep -q '^HOSTS ' text
@@ -183,7 +183,7 @@ P
   equal 'panels in order' "$(get '[.series[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
     '["cpu","memory","network","power","gpu","other"]'
   equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,null],["n2",300000000,null]]'
-  equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs were idle"]'
+  equal found "$(get '[.findings[] | select(.id == "gpu-idle") | .title]')" '["1 of 2 GPUs were idle"]'
   plimsoll report 4711 >text
   grep -q '^  RSS (shared pages in each)  *▂▂▂▂▅▅▂▂▂▂▂ ' text
   # from two sources, and the same: shown once, and the other one named
@@ -252,7 +252,7 @@ P
     "$PROGRAMS/make_samples" -t -h n1 -j node:n1:2026-01-02 job/n1.0123abcd/run1.smp
   report job
   equal curves "$(get '[.series[] | select(.host == null) | .metric]')" '["system.cpu_percent"]'
-  equal verdict "$(get '[.findings[] | [.title, .evidence, .advice]]')" \
+  equal verdict "$(get '[.findings[] | [.title, .details, .advice]]')" \
     '[["the node was 45 % busy","0.90 of its 2 cores were busy on average, 1.8 at most.","Its jobs have their own reports: `plimsoll list --host n1` lists them."]]'
   # a job on it, of ended tasks alone; and a node of which nothing was sampled
   meta 43
@@ -349,7 +349,7 @@ P
   meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
   report empty
   equal nothing "$(get '[.job.num_procs, .series, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
-  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["accounting","too little is known for a verdict"]]'
+  equal verdict "$(get '[.findings[] | [.id, .title]]')" '[["unmeasured","too little is known for a verdict"]]'
   plimsoll report empty >text
   grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
 
@@ -382,7 +382,7 @@ P
   at_most 'tree' "$(get '.flame | length')" 4000
   at_most 'bars' "$(get '.bars | length')" 3000
   equal busiest "$(get '.executables.list[0] | [.name, .images]')" '["fregrid",15]'
-  equal found "$(get '[.findings[] | .kind]')" '["io","short","killed"]'
+  equal found "$(get '[.findings[] | .id]')" '["storage-write","killed"]'
   plimsoll report 2557072 -o r.html
   at_most size "$(stat -c %s r.html)" 1048576
 }

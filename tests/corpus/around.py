@@ -169,7 +169,7 @@ class Around:
         if not os.path.exists(library):
             raise Missing("the stand-in for the driver's library is not built (scripts/build release)")
         answers = os.path.join(os.path.dirname(PROGRAMS), "..", "fixtures", "nvml", f"{value}.answers")
-        self.environment.update(PLIMSOLL_NVML=library, FAKE_NVML_ANSWERS=os.path.abspath(answers))
+        self.environment.update(PLIMSOLL_NVML=library, FAKE_NVML_ANSWERS=os.path.abspath(answers), CUDA_VISIBLE_DEVICES="0")
 
     def make_pidns(self, _):
         self.inner = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]

@@ -1,10 +1,10 @@
-/* Limits of findings, and names; see findings.h. */
+/* Limits and names of findings; see findings.h. */
 #include "analysis/findings/findings.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define GIB (1024.0 * 1024 * 1024)
+#define MIB (1024.0 * 1024)
 
 const struct finding_limit finding_limits[LIMIT_COUNT] = {
 #define FINDING_LIMIT(id, name, value, reason) {name, value, reason},
@@ -12,34 +12,29 @@ const struct finding_limit finding_limits[LIMIT_COUNT] = {
 #undef FINDING_LIMIT
 };
 
-void findings_release(struct findings *f)
+const struct finding_id_row finding_ids[FINDING_COUNT] = {
+#define FINDING(id, name, group, meaning) {name, meaning, GROUP_##group},
+#include "analysis/findings/finding_ids.def"
+#undef FINDING
+};
+
+static void finding_release(struct finding *f)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		free(f->list[i].title);
-		free(f->list[i].evidence);
-		free(f->list[i].advice);
-	}
-	free(f->list);
-	*f = (struct findings){0};
+	free(f->title);
+	free(f->details);
+	free(f->advice);
+	free(f->command);
+	for (size_t i = 0; i < f->evidence_count; i++)
+		free(f->evidence[i].where);
+	free(f->evidence);
 }
 
-const char *finding_kind_name(enum finding_kind kind)
+void findings_release(struct findings *f)
 {
-	static const char *const names[] = {[FINDING_CPU] = "cpu",
-					    [FINDING_MEMORY] = "memory",
-					    [FINDING_IO] = "io",
-					    [FINDING_NETWORK] = "network",
-					    [FINDING_WAITING] = "waiting",
-					    [FINDING_IDLE] = "idle",
-					    [FINDING_IMBALANCE] = "imbalance",
-					    [FINDING_FAILED] = "failed",
-					    [FINDING_KILLED] = "killed",
-					    [FINDING_OOM] = "oom",
-					    [FINDING_SHORT] = "short",
-					    [FINDING_GPU] = "gpu",
-					    [FINDING_ACCOUNTING] = "accounting"};
-
-	return names[kind];
+	for (size_t i = 0; i < f->count; i++)
+		finding_release(&f->list[i]);
+	free(f->list);
+	*f = (struct findings){0};
 }
 
 const char *finding_weight_name(enum finding_weight weight)
@@ -53,5 +48,5 @@ const char *finding_weight_name(enum finding_weight weight)
 void finding_figures_init(struct finding_figures *f)
 {
 	*f = (struct finding_figures){0};
-	memset((void *)f, 0xff, offsetof(struct finding_figures, job));
+	memset((void *)f, 0xff, offsetof(struct finding_figures, time));
 }

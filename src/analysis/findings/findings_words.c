@@ -8,20 +8,50 @@
 void draft_release(struct draft *d)
 {
 	strbuf_release(&d->title);
-	strbuf_release(&d->evidence);
+	strbuf_release(&d->details);
 	strbuf_release(&d->advice);
+	strbuf_release(&d->command);
+	for (size_t i = 0; i < d->evidence_count; i++)
+		free(d->evidence[i].where);
+	free(d->evidence);
 }
 
-void finding_add(struct findings *to, enum finding_kind kind, enum finding_weight weight,
+void finding_add(struct findings *to, enum finding_id id, enum finding_weight weight,
 		 struct draft *d)
 {
-	/* evidence is a sentence */
-	if (d->evidence.len && d->evidence.buf[0] >= 'a' && d->evidence.buf[0] <= 'z')
-		d->evidence.buf[0] = (char)(d->evidence.buf[0] - 'a' + 'A');
+	/* details are sentences */
+	if (d->details.len && d->details.buf[0] >= 'a' && d->details.buf[0] <= 'z')
+		d->details.buf[0] = (char)(d->details.buf[0] - 'a' + 'A');
 	GROW(to->list, to->count, to->cap);
 	to->list[to->count++] =
-		(struct finding){kind, weight, strbuf_take(&d->title), strbuf_take(&d->evidence),
-				 strbuf_take(&d->advice)};
+		(struct finding){.id = id,
+				 .weight = weight,
+				 .share = d->share,
+				 .saving = d->saving,
+				 .title = strbuf_take(&d->title),
+				 .details = strbuf_take(&d->details),
+				 .advice = strbuf_take(&d->advice),
+				 .command = d->command.len ? strbuf_take(&d->command) : NULL,
+				 .evidence = d->evidence,
+				 .evidence_count = d->evidence_count,
+				 .evidence_cap = d->evidence_cap};
+	d->evidence = NULL;
+	d->evidence_count = d->evidence_cap = 0;
+}
+
+void evidence(struct draft *d, const char *metric, double value, const char *unit,
+	      const char *where)
+{
+	if (!isfinite(value))
+		return;
+	GROW(d->evidence, d->evidence_count, d->evidence_cap);
+	d->evidence[d->evidence_count++] = (struct finding_evidence){
+		metric, value, unit, where && *where ? xstrdup(where) : NULL};
+}
+
+void evidence_part(struct draft *d, const struct finding_figures *f, enum core_part part)
+{
+	evidence(d, core_parts[part].name, f->time.part[part], "s", NULL);
 }
 
 static void add_number(struct strbuf *out, double v)
@@ -107,27 +137,51 @@ void finding_add_busy(const struct finding_figures *f, struct strbuf *out)
 	say(out, f->cores < 2 ? " core was busy on average" : " cores were busy on average");
 }
 
-double finding_runnable(const struct finding_figures *f)
+double finding_wanted(const struct finding_figures *f)
 {
 	return f->duration > 0 ? (f->cpu + f->cpu_wait) / f->duration : NAN;
 }
 
-bool finding_felt(const struct finding_figures *f, double waited)
+double finding_active(const struct finding_figures *f)
 {
-	return f->duration >= LIMIT(MOMENT) && waited >= LIMIT(WAITED) * f->duration;
+	const struct core_time *t = &f->time;
+	double sum = core_time_family(t, CORE_BUSY_FAMILY) +
+		     core_time_family(t, CORE_KERNEL_FAMILY) +
+		     core_time_family(t, CORE_RUNNABLE_FAMILY) +
+		     core_time_family(t, CORE_BLOCKED_FAMILY) - t->part[CORE_CHILD] +
+		     t->part[CORE_RESIDUE];
+
+	return f->duration > 0 && sum > f->duration ? sum / f->duration : 1;
 }
 
-/* `timeline` shows which processes existed, not whether they ran. */
-void finding_add_where(const struct finding_figures *f, struct strbuf *out)
+double finding_lost(const struct finding_figures *f, double core_seconds)
 {
-	if (f->sampled)
-		say(out, "`plimsoll series %s -m process.cpu_percent --total` shows when",
-		    finding_job(f));
-	else
-		say(out,
-		    "`plimsoll tree %s` shows which processes took time without using a CPU; "
-		    "`plimsoll run --sample 1s` shows when",
-		    finding_job(f));
+	double s = core_seconds / finding_active(f);
+
+	return s < f->duration ? s : f->duration;
+}
+
+bool finding_begin(const struct finding_figures *f, struct draft *d, double core_seconds,
+		   double saving)
+{
+	double total = core_time_total(&f->time);
+
+	if (!(f->duration >= LIMIT(MOMENT) && saving >= LIMIT(NOTABLE) * f->duration))
+		return false;
+	d->share = total > 0 ? core_seconds / total : NAN;
+	d->saving = saving < f->duration ? saving : f->duration;
+	return true;
+}
+
+enum finding_weight finding_weight_of(const struct finding_figures *f, double saving)
+{
+	return saving >= LIMIT(MAIN) * f->duration ? FINDING_WARNING : FINDING_NOTE;
+}
+
+void finding_add_run(const struct finding_figures *f, struct strbuf *out)
+{
+	strbuf_addstr(out, "plimsoll run --sample 1s -- ");
+	strbuf_addstr(out, f->run && *f->run ? f->run : "COMMAND");
 }
 
 double finding_tasks(const struct finding_figures *f)
@@ -144,7 +198,8 @@ const char *finding_job(const struct finding_figures *f)
 
 bool finding_whole(const struct finding_figures *f)
 {
-	return !f->running && !(f->unseen >= 1) && !(f->exitcode > 0 || f->exitcode < 0) &&
+	return !f->running && !f->cut_off && !f->at_time_limit && !(f->crashed >= 1) &&
+	       !(f->unseen >= 1) && !(f->exitcode > 0 || f->exitcode < 0) &&
 	       !finding_out_of_memory(f);
 }
 

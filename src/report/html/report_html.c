@@ -79,6 +79,7 @@ static const struct section {
 	const char *old; /* the id of version 0.1, to which others may link; NULL: the same */
 } sections[] = {
 	{"verdict", "Verdict", page_verdict, NULL},
+	{"core-time", "Where the core time went", page_core_time, NULL},
 	{"figures", "Key figures", page_figures, NULL},
 	{"accounting", "Accounting", page_accounting, "books"},
 	{"series", "Series", page_series, "curves"},

@@ -22,7 +22,8 @@ void page_note(struct page *p, const char *sentence);
 
 /* Each adds the content of a section, or nothing. */
 typedef void page_section(struct page *p);
-page_section page_verdict, page_figures, page_accounting, page_energy, page_unmeasured, page_about;
+page_section page_verdict, page_core_time, page_figures, page_accounting, page_energy,
+	page_unmeasured, page_about;
 page_section page_hardware, page_metadata; /* report_html_values.c */
 page_section page_operations, page_executables, page_hosts, page_ranks;
 page_section page_series, page_gpu, page_concurrency, page_flame, page_gantt, page_phases;

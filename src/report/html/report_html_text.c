@@ -39,16 +39,22 @@ void page_verdict(struct page *p)
 			weights[q->weight <= FINDING_SEVERE ? q->weight : FINDING_NOTE];
 
 		strbuf_addf(&p->out,
-			    "<li class=\"finding %s\"><h3><span class=\"weight\">%s</span> ",
-			    weight, weight);
+			    "<li class=\"finding %s\" id=\"finding-%s\"><h3><span "
+			    "class=\"weight\">%s</span> ",
+			    weight, finding_ids[q->id].name, weight);
 		html_sentence(&p->out, q->title);
 		strbuf_addstr(&p->out, "</h3><p>");
-		html_sentence(&p->out, q->evidence);
+		html_sentence(&p->out, q->details);
 		strbuf_addstr(&p->out, "</p>");
 		if (q->advice && *q->advice) {
 			strbuf_addstr(&p->out, "<p class=\"advice\"><b>What to do:</b> ");
 			html_sentence(&p->out, q->advice);
 			strbuf_addstr(&p->out, "</p>");
+		}
+		if (q->command) {
+			strbuf_addstr(&p->out, "<p><code>");
+			html_str(&p->out, q->command);
+			strbuf_addstr(&p->out, "</code></p>");
 		}
 		strbuf_addstr(&p->out, "</li>");
 	}

@@ -1,304 +1,264 @@
-/* What bounded a job by how it ended and by its parts: every rule at both sides of its limits, and
- * what it then says. There is always a finding. */
+/* Findings about time: which part of core time becomes which verdict, and their order. */
 #include "findings.h"
 
-#include <fcntl.h>
-
-#include "core/files/fs.h"
-
-/* ---- how it ended --------------------------------------------------------------------------- */
-
-static void out_of_memory(void **state)
+static void parts_become_verdicts(void **state)
 {
-	struct finding_figures f = sound();
+	static const struct {
+		enum core_part part;
+		enum finding_id id;
+		double seconds;
+	} cases[] = {
+		{CORE_USER, FINDING_COMPUTE, 390},         {CORE_USER, FINDING_SERIAL, 100},
+		{CORE_FAULTS, FINDING_PAGE_FAULTS, 80},    {CORE_METADATA, FINDING_METADATA, 80},
+		{CORE_KERNEL, FINDING_METADATA, 80},       {CORE_SMALL_CALLS, FINDING_SMALL_IO, 80},
+		{CORE_NEIGHBOUR, FINDING_NEIGHBOUR, 80},   {CORE_AFFINITY, FINDING_AFFINITY, 80},
+		{CORE_STORAGE, FINDING_STORAGE_WRITE, 80}, {CORE_NETWORK, FINDING_WAIT_NETWORK, 80},
+		{CORE_PROCESS, FINDING_WAIT_PROCESS, 80},  {CORE_LOCK, FINDING_LOCK, 80},
+		{CORE_TIMER, FINDING_TIMER, 80},           {CORE_POLL, FINDING_UNMEASURED, 80},
+		{CORE_RESIDUE, FINDING_UNMEASURED, 80},
+	};
 
 	(void)state;
-	f.oom_kills = 0;
-	NONE(OOM, SEVERE);
-	f.oom_kills = 1;
-	f.exitcode = 137;
-	f.memory_limit = 8 * GIB;
-	f.memory_used = 7.5 * GIB;
-	is(SAYS(OOM, SEVERE)->title, "it ran out of memory");
-	is(SAYS(OOM, SEVERE)->evidence,
-	   "The kernel killed 1 process because memory was short; 7.5 GiB in use of 8 GiB.");
-	is(SAYS(OOM, SEVERE)->advice, "Ask for --mem=12G, or spread the job over more hosts.");
-	/* told once, not as a signal and a failure and full memory too */
-	NONE(KILLED, SEVERE);
-	NONE(FAILED, SEVERE);
-	NONE(MEMORY, WARNING);
-	f.granted = false;
-	is(SAYS(OOM, SEVERE)->advice,
-	   "Give it more than 8 GiB (the limit of its cgroup), or make it use less.");
-	f.memory_limit = NAN;
-	has(SAYS(OOM, SEVERE)->advice, "Ask for more memory than it had");
-	f.memory_limit = 8 * GIB;
-	/* without the kernel's word: SIGKILL with memory nearly full */
-	f.oom_kills = NAN;
-	f.killed = f.signalled = 1;
-	is(SAYS(OOM, SEVERE)->title, "it most likely ran out of memory");
-	f.memory_used = JUST_BELOW(LIMIT(MEMORY_NEAR)) * f.memory_limit;
-	NONE(OOM, SEVERE);
-	SAYS(KILLED, SEVERE);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct finding_figures f = job_with(cases[i].part, cases[i].seconds);
+		const struct finding *v = verdict_of(&f);
+
+		assert_string_equal(finding_ids[v->id].name, finding_ids[cases[i].id].name);
+		assert_true(v->saving >= 25);
+		if (v->command)
+			has(v->command, cases[i].id == FINDING_UNMEASURED ? "plimsoll" : "4711");
+	}
 }
 
-static void killed(void **state)
+/* Shares and savings do not depend on how long it ran. */
+static void the_same_for_9_and_12_seconds(void **state)
 {
-	struct finding_figures f = sound();
+	static const enum core_part parts[] = {CORE_USER, CORE_LOCK, CORE_TIMER, CORE_FAULTS};
 
 	(void)state;
-	f.exitcode = 128;
-	NONE(KILLED, SEVERE);
-	SAYS(FAILED, SEVERE);
-	f.exitcode = 143;
-	is(SAYS(KILLED, SEVERE)->title, "ended by signal 15 (Terminated)");
-	has(SAYS(KILLED, SEVERE)->advice, "ask for more time than it took");
-	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
-	f.exitcode = 137;
-	has(SAYS(KILLED, SEVERE)->advice, "Who killed it is unknown");
-	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
-	f.exitcode = 143;
-	NONE(FAILED, SEVERE);
-	f.exitcode = 139;
-	has(SAYS(KILLED, SEVERE)->advice, "core file");
-	f.exitcode = 193;
-	NONE(KILLED, SEVERE);
-	f = sound();
-	f.signalled = 3;
-	f.signals = "1 by SIGKILL, 2 by SIGTERM";
-	is(SAYS(KILLED, NOTE)->evidence,
-	   "3 of 10 processes: 1 by SIGKILL, 2 by SIGTERM; the job itself was not ended by one.");
-	f.signalled = 0;
-	NONE(KILLED, NOTE);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		for (double share = 0.05; share < 1; share += 0.05) {
+			enum finding_id ids[2];
 
-static void failed(void **state)
-{
-	struct finding_figures f = sound();
+			for (size_t k = 0; k < 2; k++) {
+				double seconds = k ? 12 : 9;
+				struct finding_figures f = job_with(parts[i], 0);
 
-	(void)state;
-	f.exitcode = 2;
-	f.failed = 1;
-	f.failed_name = "ls";
-	is(SAYS(FAILED, SEVERE)->title, "it failed with exit status 2");
-	is(SAYS(FAILED, SEVERE)->evidence,
-	   "1 of 10 processes ended with a status other than 0, ls with 2 as the job.");
-	f.failed = 0;
-	f.failed_name = NULL;
-	is(SAYS(FAILED, SEVERE)->advice,
-	   "Look at its output: all known processes ended with status 0.");
-	/* sampled: nothing is known of ends */
-	f.failed = f.processes = NAN;
-	is(SAYS(FAILED, SEVERE)->evidence, "The exit status of the job is 2.");
-	is(SAYS(FAILED, SEVERE)->advice, "Look at its output; `plimsoll run` also records how "
-					 "each process ended.");
-	f = sound();
-	f.failed_name = "ls";
-	NONE(FAILED, SEVERE);
-	NONE(FAILED, NOTE);
-	f.failed = LIMIT(FAILED_COUNT);
-	f.processes = f.failed / LIMIT(FAILED_SHARE);
-	has(SAYS(FAILED, NOTE)->title, "10 processes failed");
-	f.processes++;
-	NONE(FAILED, NOTE);
-	f.processes = f.failed = LIMIT(FAILED_COUNT) - 1;
-	NONE(FAILED, NOTE);
-	/* a job whose end is not known has not failed */
-	f = sound();
-	f.exitcode = NAN;
-	NONE(FAILED, SEVERE);
-}
-
-/* ---- parts ---------------------------------------------------------------------------------- */
-
-static void unequal(void **state)
-{
-	struct finding_figures f = sound();
-
-	(void)state;
-	f.ranks = 4;
-	f.rank_mean = 10;
-	f.rank_most = JUST_BELOW(LIMIT(RANKS)) * 10;
-	f.rank_name = "3";
-	NONE(IMBALANCE, WARNING);
-	f.rank_most = LIMIT(RANKS) * 10;
-	is(SAYS(IMBALANCE, WARNING)->title, "load imbalance between ranks");
-	is(SAYS(IMBALANCE, WARNING)->evidence,
-	   "Rank 3 used 12.5 s of CPU, 10 s is the mean of 4: the others waited up to 20 % of the "
-	   "time.");
-	f.ranks = 1;
-	NONE(IMBALANCE, WARNING);
-	f.ranks = 4;
-	f.rank_mean = JUST_BELOW(LIMIT(UNEVEN_CPU));
-	NONE(IMBALANCE, WARNING);
-	f.hosts = 2;
-	f.host_name = "n1";
-	f.host_mean = LIMIT(UNEVEN_CPU);
-	f.host_most = LIMIT(HOSTS) * LIMIT(UNEVEN_CPU);
-	is(SAYS(IMBALANCE, WARNING)->title, "load imbalance between hosts");
-	has(SAYS(IMBALANCE, WARNING)->evidence, "Host n1 used 1.25 s");
-	f.host_most = JUST_BELOW(f.host_most);
-	NONE(IMBALANCE, WARNING);
-}
-
-static void short_processes(void **state)
-{
-	struct finding_figures f = sound();
-
-	(void)state;
-	f.processes = LIMIT(BRIEF_COUNT);
-	f.brief = LIMIT(BRIEF_SHARE) * f.processes;
-	f.brief_cpu = 22;
-	f.brief_name = "sed";
-	is(SAYS(SHORT, WARNING)->title, "800 very short processes");
-	is(SAYS(SHORT, WARNING)->evidence,
-	   "80 % of 1,000 processes lived less than 0.1 s and used 10 % of the CPU time; 10.0 were "
-	   "started per second.");
-	has(SAYS(SHORT, WARNING)->advice, "Most of them run 'sed'");
-	/* it does not say what took the time: that is told, too */
-	SAYS(CPU, NOTE);
-	f.brief--;
-	NONE(SHORT, WARNING);
-	f.brief = f.processes = LIMIT(BRIEF_COUNT) - 1;
-	NONE(SHORT, WARNING);
-	f.brief = f.processes = LIMIT(BRIEF_COUNT);
-	f.duration = f.processes / LIMIT(BRIEF_RATE);
-	SAYS(SHORT, WARNING);
-	f.duration *= 1.001;
-	NONE(SHORT, WARNING);
-}
-
-static void gpus(void **state)
-{
-	struct finding_figures f = sound();
-
-	(void)state;
-	f.gpus = 0;
-	f.gpus_idle = 0;
-	NONE(GPU, WARNING);
-	f.gpus = 4;
-	f.gpu_busy = LIMIT(GPU_LOW);
-	NONE(GPU, NOTE);
-	f.gpu_busy = JUST_BELOW(LIMIT(GPU_LOW));
-	is(SAYS(GPU, NOTE)->title, "the GPUs waited most of the time");
-	f.gpus_idle = 3;
-	is(SAYS(GPU, WARNING)->title, "3 of 4 GPUs were idle");
-	is(SAYS(GPU, WARNING)->advice, "Ask for --gpus=1, or let the program use all of them.");
-	f.gpus = f.gpus_idle = 1;
-	is(SAYS(GPU, WARNING)->title, "1 of 1 GPU was idle");
-	has(SAYS(GPU, WARNING)->advice, "Ask for no GPU");
-	f.exitcode = 1;
-	has(SAYS(GPU, WARNING)->advice, "what a complete run needs is unknown");
-	f.exitcode = 0;
-	f.granted = false;
-	has(SAYS(GPU, WARNING)->advice, "the idle ones may ");
-}
-
-static void accounting(void **state)
-{
-	struct finding_figures f = sound();
-
-	(void)state;
-	f.accounting_total = LIMIT(ACCOUNTING_CPU);
-	f.accounting_itemised = f.accounting_total * (1 - JUST_BELOW(LIMIT(ACCOUNTING)));
-	NONE(ACCOUNTING, NOTE);
-	f.accounting_itemised = f.accounting_total * (1 - JUST_ABOVE(LIMIT(ACCOUNTING)));
-	is(SAYS(ACCOUNTING, NOTE)->title, "5 % of CPU time is unaccounted");
-	f.accounting_total *= 0.999;
-	NONE(ACCOUNTING, NOTE);
-	/* itemised twice is not missing */
-	f.accounting_total = 10;
-	f.accounting_itemised = 20;
-	NONE(ACCOUNTING, NOTE);
-}
-
-/* ---- always one ------------------------------------------------------------------------------ */
-
-static void nothing_known(void **state)
-{
-	struct finding_figures f;
-
-	(void)state;
-	finding_figures_init(&f);
-	is(SAYS(ACCOUNTING, NOTE)->title, "too little is known for a verdict");
-	is(SAYS(ACCOUNTING, NOTE)->evidence, "No CPU time was recorded or sampled.");
-	f.cpu = 1;
-	is(SAYS(ACCOUNTING, NOTE)->evidence, "Its duration is unknown.");
-	f = sound();
-	f.duration = JUST_BELOW(LIMIT(MOMENT));
-	f.granted = false;
-	f.cpu = 0.5;
-	is(SAYS(ACCOUNTING, NOTE)->title, "too short for a verdict");
-	f.duration = LIMIT(MOMENT);
-	NONE(ACCOUNTING, NOTE);
-}
-
-/* No combination of absurd figures may lead to a text that is none. */
-static void absurd(void **state)
-{
-	static const double values[] = {NAN, INFINITY, -INFINITY, -1, 0, 9.3e18};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(values); k++) {
-			struct finding_figures f = sound();
-			struct findings all = {0};
-
-			f.duration = values[i];
-			f.cpu = f.cpu_wait = f.io_wait = values[k];
-			f.memory_used = f.memory_limit = f.swap_used = values[k];
-			f.processes = f.brief = f.failed = values[i];
-			f.gpus = f.gpus_idle = f.exitcode = values[k];
-			f.ranks = f.rank_mean = f.rank_most = values[i];
-			f.threads_peak = f.cores = values[k];
-			findings_find(&all, &f);
-			assert_true(all.count >= 1);
-			for (size_t n = 0; n < all.count; n++)
-				assert_true(strlen(all.list[n].title) < 400);
-			findings_release(&all);
+				f.duration = seconds;
+				f.time = (struct core_time){0};
+				f.time.part[parts[i]] = share * 4 * seconds;
+				f.time.part[CORE_SERIAL] += (1 - share) * 4 * seconds;
+				f.cpu = f.time.part[CORE_USER] + f.time.part[CORE_FAULTS];
+				ids[k] = verdict_of(&f)->id;
+			}
+			assert_int_equal(ids[0], ids[1]);
 		}
 }
 
-static void names_and_reasons(void **state)
+static void a_specific_cause_comes_before_a_general_one(void **state)
 {
+	struct finding_figures f = job_with(CORE_USER, 60);
+
 	(void)state;
-	for (int k = FINDING_CPU; k <= FINDING_ACCOUNTING; k++)
-		assert_true(*finding_kind_name((enum finding_kind)k));
-	is(finding_weight_name(FINDING_SEVERE), "severe");
-	for (size_t i = 0; i < LIMIT_COUNT; i++) {
-		assert_non_null(finding_limits[i].name);
-		assert_true(strlen(finding_limits[i].reason) > 10);
-		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(finding_limits[i].name, finding_limits[k].name);
-	}
+	f.time.part[CORE_SERIAL] -= 40;
+	f.time.part[CORE_TIMER] = 40;
+	VERDICT(TIMER);
+	(void)SAYS(SERIAL);
+	/* a small one comes behind it */
+	f.time.part[CORE_USER] = 85;
+	f.time.part[CORE_TIMER] = 15;
+	VERDICT(SERIAL);
+	(void)SAYS(TIMER);
+	/* and below a tenth it is not told */
+	f.time.part[CORE_USER] = 95;
+	f.time.part[CORE_TIMER] = 5;
+	NONE(TIMER);
 }
 
-/* The manual has every limit with its value and reason. */
-static void documented(void **state)
+static void nothing_stands_out_only_alone(void **state)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_close_ int dir = open(getenv("PL_SOURCE"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct finding_figures f = job_with(CORE_USER, 390);
 
 	(void)state;
-	assert_int_equal(fs_read(dir, "docs/reports.md", 1 << 20, &text), 0);
-	for (size_t i = 0; i < LIMIT_COUNT; i++) {
-		const struct finding_limit *l = &finding_limits[i];
-		_cleanup_free_ char *row =
-			xasprintf("\n| `%s` | %.10g | %s |\n", l->name, l->value, l->reason);
+	has(verdict_of(&f)->title, "nothing else stands out");
+	assert_int_equal(all_of(&f)->count, 1);
+	f.signalled = 2;
+	assert_true(all_of(&f)->count > 1);
+	for (size_t i = 0; i < all_of(&f)->count; i++)
+		assert_null(strstr(all_of(&f)->list[i].title, "stands out"));
+}
 
-		has(text.buf, row);
-	}
+static void oversubscribed_by_its_own_threads(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 400);
+
+	(void)state;
+	f.time.excess_own = 400;
+	f.cpu_wait = 400;
+	VERDICT(OVERSUBSCRIBED);
+	has(verdict_of(&f)->advice, "Ask for 8 cores (-c 8)");
+	assert_float_equal(verdict_of(&f)->saving, 50, 1e-9);
+	/* for each rank its part */
+	f.tasks = 2;
+	has(verdict_of(&f)->advice, "-c 4 for each of 2 ranks");
+	/* others had the cores */
+	f.time.excess_own = 0;
+	f.time.excess_others = 400;
+	NONE(OVERSUBSCRIBED);
+	/* a failed job is not told a number */
+	f.time.excess_own = 400;
+	f.exitcode = 1;
+	never(&f, "-c ");
+}
+
+static void a_quota(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 50);
+
+	(void)state;
+	f.cores = f.quota = 0.5;
+	f.time.part[CORE_SERIAL] = 0;
+	f.throttled = 50;
+	f.cpu_wait = 50;
+	f.time.excess_quota = 50;
+	VERDICT(CPU_QUOTA);
+	assert_float_equal(verdict_of(&f)->saving, 50, 1e-9);
+	has(verdict_of(&f)->details, "by a quota of 0.50 cores");
+	f.throttled = 1;
+	NONE(CPU_QUOTA);
+}
+
+static void imbalance_and_serial_phases(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 250);
+
+	(void)state;
+	f.time.part[CORE_SERIAL] = 50;
+	f.time.part[CORE_IMBALANCE] = 100;
+	f.peers = 4;
+	f.peer_mean = 62;
+	f.peer_most = 98;
+	f.peer_name = "solver";
+	VERDICT(IMBALANCE);
+	has(verdict_of(&f)->details, "(solver) used 98 s of CPU, 62 s is the mean");
+	/* the same work for each, and a part of the time alone */
+	f.peer_most = 63;
+	f.time.part[CORE_SERIAL] = 150;
+	f.time.part[CORE_IMBALANCE] = 0;
+	f.parallel = 50;
+	f.alone = 50;
+	VERDICT(SERIAL_PHASE);
+	assert_float_equal(verdict_of(&f)->saving, 37.5, 1e-9);
+	never(&f, "-c ");
+}
+
+static void programs_in_turn(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 98);
+
+	(void)state;
+	f.time.part[CORE_SERIAL] -= 100;
+	f.time.part[CORE_CHILD] = 100;
+	VERDICT(SERIAL);
+	f.chain = 5;
+	f.chain_time = 99;
+	VERDICT(WAIT_CHILD);
+	f.brief = 3000;
+	f.processes = 3100;
+	f.brief_time = 90;
+	f.brief_name = "sed";
+	VERDICT(SHORT_PROCESSES);
+	has(verdict_of(&f)->details, "most of them 'sed'");
+}
+
+static void storage(void **state)
+{
+	struct finding_figures f = job_with(CORE_STORAGE, 90);
+
+	(void)state;
+	f.stored_read = f.read_bytes = 10 * GIB;
+	f.stored_written = 0;
+	VERDICT(STORAGE_READ);
+	f.partner[WAIT_STORAGE] = "read /data/input";
+	has(verdict_of(&f)->details, "mostly in read /data/input");
+	/* read, but not by calls */
+	f.major_faults = 100000;
+	f.read_bytes = 1000;
+	VERDICT(MAJOR_FAULTS);
+	/* nobody looked: much data moved in the time that is not known */
+	f = job_with(CORE_RESIDUE, 90);
+	f.looked = false;
+	f.stored_written = 10 * GIB;
+	VERDICT(STORAGE_WRITE);
+	has(verdict_of(&f)->title, "most likely");
+	NONE(UNMEASURED);
+	f.stored_written = 1000;
+	VERDICT(UNMEASURED);
+	has(verdict_of(&f)->advice, "--sample");
+	/* threads that wake each other are no metadata */
+	f = job_with(CORE_KERNEL, 90);
+	f.switches = 1e6;
+	NONE(METADATA);
+	/* nor is copying */
+	f = job_with(CORE_KERNEL, 90);
+	f.write_bytes = f.stored_written = 300 * GIB;
+	VERDICT(STORAGE_WRITE);
+}
+
+/* Cores are asked for by what ran and was ready, and not by threads that exist. */
+static void harmful_advice_is_impossible(void **state)
+{
+	struct finding_figures f = job_with(CORE_LOCK, 300);
+
+	(void)state;
+	f.threads_peak = 1000;
+	f.cpu = 100;
+	f.time.part[CORE_USER] = 100;
+	f.time.part[CORE_SERIAL] = 0;
+	VERDICT(LOCK);
+	never(&f, "-c ");
+	never(&f, "more threads or processes");
+	/* one thread of eight cores: one core; with a peak of three, three */
+	f = job_with(CORE_USER, 100);
+	f.threads_peak = 1;
+	has(verdict_of(&f)->advice, "ask for 1 core (-c 1) instead of 4");
+	f.threads_peak = 12;
+	f.cpu_peak = 2.9;
+	has(verdict_of(&f)->advice, "ask for 3 cores (-c 3) instead of 4");
+	/* the peak is not known: nothing */
+	f.cpu_peak = NAN;
+	f.threads_peak = NAN;
+	f.cpu_wait = NAN;
+	has(verdict_of(&f)->advice, "is unknown");
+	never(&f, "-c ");
+}
+
+static void of_a_moment_nothing_is_said(void **state)
+{
+	struct finding_figures f = job_with(CORE_TIMER, 0.2);
+
+	(void)state;
+	f.duration = 0.2;
+	VERDICT(UNMEASURED);
+	has(verdict_of(&f)->title, "too short");
+	f.duration = NAN;
+	VERDICT(UNMEASURED);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(out_of_memory),   cmocka_unit_test(killed),
-		cmocka_unit_test(failed),          cmocka_unit_test(unequal),
-		cmocka_unit_test(short_processes), cmocka_unit_test(gpus),
-		cmocka_unit_test(accounting),      cmocka_unit_test(nothing_known),
-		cmocka_unit_test(absurd),          cmocka_unit_test(names_and_reasons),
-		cmocka_unit_test(documented),
+		cmocka_unit_test(parts_become_verdicts),
+		cmocka_unit_test(the_same_for_9_and_12_seconds),
+		cmocka_unit_test(a_specific_cause_comes_before_a_general_one),
+		cmocka_unit_test(nothing_stands_out_only_alone),
+		cmocka_unit_test(oversubscribed_by_its_own_threads),
+		cmocka_unit_test(a_quota),
+		cmocka_unit_test(imbalance_and_serial_phases),
+		cmocka_unit_test(programs_in_turn),
+		cmocka_unit_test(storage),
+		cmocka_unit_test(harmful_advice_is_impossible),
+		cmocka_unit_test(of_a_moment_nothing_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,10 @@ static void by_variables(void **state)
 				       {"PBS_NUM_NODES", "2"},
 				       {"PBS_WALLTIME", "7200"},
 				       {NULL, NULL}},
+			      devices[] = {{"CUDA_VISIBLE_DEVICES", "0,3"}, {NULL, NULL}},
+			      no_device[] = {{"CUDA_VISIBLE_DEVICES", "NoDevFiles"},
+					     {"ROCR_VISIBLE_DEVICES", "-1"},
+					     {NULL, NULL}},
 			      hostile[] = {{"SLURM_JOB_CPUS_PER_NODE", "16(x,"},
 					   {"SLURM_MEM_PER_NODE", "-5"},
 					   {"SLURM_NTASKS", "99999999999999999999"},
@@ -70,6 +74,11 @@ static void by_variables(void **state)
 	request_from_environment(look_up, pbs, &r);
 	expect(&r, 32, -1, 2, -1, 7200, -1);
 	r = (struct job_request)REQUEST_UNKNOWN;
+	request_from_environment(look_up, devices, &r);
+	expect(&r, -1, -1, -1, -1, -1, 2);
+	r = (struct job_request)REQUEST_UNKNOWN;
+	request_from_environment(look_up, no_device, &r);
+	expect(&r, -1, -1, -1, -1, -1, -1);
 	request_from_environment(look_up, hostile, &r);
 	expect(&r, -1, -1, -1, -1, -1, -1);
 }

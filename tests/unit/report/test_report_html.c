@@ -456,7 +456,7 @@ static void little_is_a_line(void **state)
 }
 
 /* Which panel is first, with a finding of this kind and GPUs that were as busy. */
-static char *first_panel(int kind, double busy)
+static char *first_panel(int id, double busy)
 {
 	struct report_maker m;
 	size_t size;
@@ -469,10 +469,8 @@ static char *first_panel(int kind, double busy)
 	maker_series(&m, "gpu", "nvidia.utilization_gpu", "%", NULL, NULL, 2 * busy, 300);
 	findings_release(&m.r.findings);
 	GROW(m.r.findings.list, m.r.findings.count, m.r.findings.cap);
-	m.r.findings.list[m.r.findings.count++] = (struct finding){.kind = kind,
-								   .title = xstrdup("t"),
-								   .evidence = xstrdup("e"),
-								   .advice = xstrdup("a")};
+	m.r.findings.list[m.r.findings.count++] = (struct finding){
+		.id = id, .title = xstrdup("t"), .details = xstrdup("e"), .advice = xstrdup("a")};
 	_cleanup_free_ char *text = page_of(&m, &size);
 	const char *section = strstr(text, "<section id=\"series\">");
 
@@ -488,22 +486,22 @@ static char *first_panel(int kind, double busy)
 static void charts_of_the_verdict_come_first(void **state)
 {
 	static const struct {
-		int kind;
+		int id;
 		double busy;
 		const char *first;
 	} cases[] = {
-		{FINDING_CPU, 1, "CPU"},
-		{FINDING_CPU, 60, "GPUs"},
-		{FINDING_IDLE, 60, "GPUs"},
-		{FINDING_GPU, 1, "GPUs"},
+		{FINDING_COMPUTE, 1, "CPU"},
+		{FINDING_COMPUTE, 60, "GPUs"},
+		{FINDING_SERIAL, 60, "GPUs"},
+		{FINDING_GPU_IDLE, 1, "GPUs"},
 		{FINDING_OOM, 60, "Memory"},
-		{FINDING_MEMORY, 1, "Memory"},
-		{FINDING_IO, 60, "Input and output"},
+		{FINDING_MEMORY_LIMIT, 1, "Memory"},
+		{FINDING_STORAGE_READ, 60, "Input and output"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_ char *first = first_panel(cases[i].kind, cases[i].busy);
+		_cleanup_free_ char *first = first_panel(cases[i].id, cases[i].busy);
 
 		assert_string_equal(first, cases[i].first);
 	}

@@ -108,17 +108,16 @@ static uint32_t maker_name(struct report_maker *m, const char *name)
 	return (uint32_t)r->name_count++;
 }
 
-static void maker_finding(struct report_maker *m, enum finding_kind kind,
-			  enum finding_weight weight, const char *title, const char *evidence,
-			  const char *advice)
+static void maker_finding(struct report_maker *m, enum finding_id id, enum finding_weight weight,
+			  const char *title, const char *details, const char *advice)
 {
 	struct findings *f = &m->r.findings;
 
 	GROW(f->list, f->count, f->cap);
-	f->list[f->count++] = (struct finding){.kind = kind,
+	f->list[f->count++] = (struct finding){.id = id,
 					       .weight = weight,
 					       .title = maker_text(m, title),
-					       .evidence = maker_text(m, evidence),
+					       .details = maker_text(m, details),
 					       .advice = maker_text(m, advice)};
 }
 
@@ -306,9 +305,9 @@ static void maker_rest(struct report_maker *m)
 	maker_finding(m, FINDING_FAILED, FINDING_SEVERE, "The job ended with status 3",
 		      "ocean ended with status 3 after 9 min 58 s.",
 		      "Look at the last lines of its log.");
-	maker_finding(m, FINDING_IDLE, FINDING_WARNING, "6 of 8 cores were idle",
+	maker_finding(m, FINDING_SERIAL, FINDING_WARNING, "6 of 8 cores were idle",
 		      "1.2 CPUs were busy on average.", "Ask for 2 cores: -c 2.");
-	maker_finding(m, FINDING_SHORT, FINDING_NOTE, "Many short processes",
+	maker_finding(m, FINDING_SHORT_PROCESSES, FINDING_NOTE, "Many short processes",
 		      "60 processes ran for less than 10 ms.", "Put them into one.");
 	maker_group(m, &r->hosts, "node0", NULL, 60);
 	maker_group(m, &r->hosts, "node1", NULL, 41);

@@ -1,0 +1,157 @@
+/*
+ * Processes beside and after each other, and threads of a process, compared: figures of findings
+ * about imbalance and programs in turn. See report_internal.h.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report/report_internal.h"
+#include "store/sql.h"
+
+#define LONG_US 300000 /* shorter processes are steps of a script */
+#define CHAIN_US 100000
+#define THREADS_MAX 20000 /* that are looked at */
+
+/* ---- processes of the same program ---------------------------------------------------------- */
+
+struct peers {
+	uint32_t name, parent;
+	int64_t first; /* start of the first */
+	double count, sum, most;
+};
+
+static bool is_worker(const struct report_loading *l, size_t i)
+{
+	const struct report_proc *p = &l->procs[i];
+
+	return p->start != UNKNOWN && p->duration != UNKNOWN && p->duration >= LONG_US &&
+	       p->cpu != UNKNOWN && p->name && p->last == i;
+}
+
+/* Those that began soon after the first of their program, below the same parent. */
+static void compare_peers(const struct report_loading *l, struct finding_figures *f)
+{
+	struct peers list[64];
+	size_t count = 0;
+
+	for (size_t i = 0; i < l->started; i++) {
+		size_t place = l->by_start[i], k = 0;
+		const struct report_proc *p = &l->procs[place];
+
+		if (!is_worker(l, place))
+			continue;
+		while (k < count && (list[k].name != p->name || list[k].parent != p->parent))
+			k++;
+		if (k == ARRAY_SIZE(list))
+			continue;
+		if (k == count)
+			list[count++] = (struct peers){p->name, p->parent, p->start, 0, 0, 0};
+		if ((double)(p->start - list[k].first) * 1e-6 > 0.25 * f->duration)
+			continue;
+		double cpu = (double)p->cpu * 1e-6;
+		list[k].count++;
+		list[k].sum += cpu;
+		list[k].most = cpu > list[k].most ? cpu : list[k].most;
+	}
+	for (size_t k = 0; k < count; k++) {
+		double mean = list[k].sum / list[k].count;
+
+		if (list[k].count < 2 ||
+		    !(isnan(f->peers) || list[k].most - mean > f->peer_most - f->peer_mean))
+			continue;
+		f->peers = list[k].count;
+		f->peer_mean = mean;
+		f->peer_most = list[k].most;
+		f->peer_name = l->r->names[list[k].name];
+	}
+}
+
+/* ---- programs in turn ----------------------------------------------------------------------- */
+
+/* The children of a process that ran one after another. */
+static void follow_chain(const struct report_loading *l, size_t parent, struct finding_figures *f)
+{
+	double count = 0, time = 0, longest = 0;
+	int64_t until = INT64_MIN;
+	uint32_t pid = 0;
+
+	for (size_t k = parent + 1; k <= l->procs[parent].last; k = l->procs[k].last + 1) {
+		const struct report_proc *p = &l->procs[k];
+
+		if (p->start == UNKNOWN || p->duration == UNKNOWN || p->duration < CHAIN_US)
+			continue;
+		/* two at once are no chain; the next program of the same process is no new one */
+		if (until != INT64_MIN && p->start < until - CHAIN_US / 10)
+			return;
+		double s = (double)p->duration * 1e-6;
+		time += s;
+		count += p->pid != pid;
+		longest = s > longest ? s : longest;
+		until = p->start + p->duration;
+		pid = p->pid;
+	}
+	if (longest < 0.7 * time && !(f->chain_time >= time)) {
+		f->chain = count;
+		f->chain_time = time;
+	}
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+struct workers {
+	int64_t process;
+	double count, sum, most;
+};
+
+static void end_workers(const struct workers *w, struct finding_figures *f)
+{
+	double mean = w->count > 0 ? w->sum / w->count : 0;
+
+	if (w->count < 2 ||
+	    !(isnan(f->workers) || w->most - mean > f->worker_most - f->worker_mean))
+		return;
+	f->workers = w->count;
+	f->worker_mean = mean;
+	f->worker_most = w->most;
+}
+
+/* The first thread of a process has other work than those that it started. */
+static void compare_threads(const struct report_loading *l, struct finding_figures *f)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+	struct workers w = {0};
+	size_t n = 0;
+
+	sql_add(&q, "SELECT t.process, t.usertime, t.systemtime, t.tid, p.pid, t.duration "
+		    "FROM thread t JOIN process p ON p.id = t.process WHERE ");
+	sql_job_range(&q, "t.process", l->job);
+	sql_add(&q, " ORDER BY t.process");
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, l->store);
+	while (st && stmt_step(st) == 1 && n++ < THREADS_MAX) {
+		int64_t cpu = known_sum(stmt_get_optional(st, 1), stmt_get_optional(st, 2));
+
+		if (stmt_get_int(st, 3) == stmt_get_int(st, 4) || cpu == UNKNOWN ||
+		    stmt_get_optional(st, 5) < LONG_US)
+			continue;
+		if (stmt_get_int(st, 0) != w.process) {
+			end_workers(&w, f);
+			w = (struct workers){.process = stmt_get_int(st, 0)};
+		}
+		double s = (double)cpu * 1e-6;
+		w.count++;
+		w.sum += s;
+		w.most = s > w.most ? s : w.most;
+	}
+	end_workers(&w, f);
+}
+
+void report_take_peers(const struct report_loading *l, struct finding_figures *f)
+{
+	if (!l->count)
+		return;
+	compare_peers(l, f);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->procs[i].last > i)
+			follow_chain(l, i, f);
+	compare_threads(l, f);
+}
