@@ -121,6 +121,9 @@ print(float(new), float(old), round(new / old - 1, 9))')
   what plimsoll compare nonsense
   equal "unknown job" "$status" 1
   grep -q "there is no job 'nonsense'" messages
+  what plimsoll compare old -- last --by executable
+  equal "an option among the jobs" "$status" 1
+  grep -q "there is no job '--by' in .*; options stand before \`--\`" messages
   what plimsoll compare old -- last
   equal "overlap" "$status" 1
   grep -q 'is in both sets; a run can only be in one of them' messages
