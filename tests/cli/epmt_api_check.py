@@ -502,6 +502,10 @@ def test_components():
     equal(eod.sanitize_features(["duration", "cpu_time", "nosuch", "jobid"], frame), ["cpu_time", "duration"])
     ax = eod.feature_scatter_plot(FIVE, outfile="scatter.png")
     equal(([c.get_label() for c in ax.collections], os.path.getsize("scatter.png") > 5000), (FIVE, True))
+    # a feature that a job lacks is left out
+    ax = eod.feature_scatter_plot(frame.assign(rare=[1, None, 2, 3, 4]))
+    equal(len(ax.collections), 5)
+    raises(ValueError, eod.feature_scatter_plot, frame.assign(rare=[1, None, 2, 3, 4]), ["rare", "duration"])
     ax = eod.feature_scatter_plot(FIVE, ["cpu_time", "duration"], annotate=True)
     equal((ax.get_xlabel(), ax.get_ylabel()), ("cpu_time", "duration"))
 
