@@ -273,8 +273,8 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	int r = job_selection_find(&js, s, named ? argv : newest, named ? (size_t)argc : 1, o->where,
-				   &why);
+	int r = job_selection_find(&js, s, named ? argv : newest, named ? (size_t)argc : 1,
+				   o->where, &why);
 	if (r < 0)
 		return fail_with(job_selection_status(r), "%s", why.buf);
 	if (!js.count && !o->json && !o->csv)
