@@ -50,6 +50,7 @@ SCRIPT
   equal csv "$(plimsoll phases --csv last | sed 1d | awk -F, '{ print $1, $NF }' | xargs)" 'solve script solve program other program'
   plimsoll ops last | grep -q '^phase:solve (program) '
   plimsoll ops last | grep -q '^phase:other  '
+  plimsoll report last | grep -q '^  solve (program) '
   # EPMT's operations are those of process tags, unless phases are asked for
   job=$(plimsoll list --ids -n 1)
   equal "of EPMT" "$(epmt list op_metrics fmt=json "$job" | jq -c .)" '[]'
