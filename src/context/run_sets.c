@@ -230,7 +230,13 @@ static int find_history(struct run_sets *r, struct store *s, const struct run_se
 		return no_runs(r, false, why);
 	/* several: these; one: all that are like it */
 	const bool several = js->count > 1 || q->where;
-	e = fingerprint_load(&r->fingerprint, s, js->v[js->count - 1].no, q->ignore_tags);
+	if (several)
+		e = add_selected(r, s, js, q, false);
+	if (e >= 0 && several && !r->a_count)
+		return no_runs(r, false, why);
+	if (e >= 0)
+		e = fingerprint_load(&r->fingerprint, s, several ? r->jobs[0] : js->v[0].no,
+				     q->ignore_tags);
 	if (e == -ENOENT && !several)
 		return strbuf_fail(
 			why, e,
@@ -240,13 +246,10 @@ static int find_history(struct run_sets *r, struct store *s, const struct run_se
 	if (e < 0 && e != -ENOENT)
 		return e;
 	if (several)
-		e = add_selected(r, s, js, q, false);
-	else
-		e = add_found(r, s, q, INT64_MAX, false);
-	if (e >= 0 && !r->a_count)
-		return no_runs(r, false, why);
-	r->by_fingerprint = !several;
-	return e < 0 || !several ? e : compare_fingerprints(r, s, q);
+		return compare_fingerprints(r, s, q);
+	r->by_fingerprint = true;
+	e = add_found(r, s, q, INT64_MAX, false);
+	return e >= 0 && !r->a_count ? no_runs(r, false, why) : e;
 }
 
 int run_sets_find_history(struct run_sets *r, struct store *s, const struct run_sets_request *q,

@@ -350,6 +350,15 @@ static void groups(const struct text *s, const char *title, const struct report_
 		strbuf_addf(s->out, "  and %zu more\n", g->count + g->left_out - shown);
 }
 
+/* Did another origin mark phases of the same name? */
+static bool is_ambiguous(const struct report_phases *all, const struct phase_stat *p)
+{
+	for (size_t i = 0; i < all->stat_count; i++)
+		if (all->stats[i].name == p->name && all->stats[i].origin != p->origin)
+			return true;
+	return false;
+}
+
 static void phase_row(const struct text *s, const struct phase_stat *p)
 {
 	const double values[] = {(double)p->total_ns, p->median_ns, (double)p->max_ns};
@@ -358,6 +367,8 @@ static void phase_row(const struct text *s, const struct phase_stat *p)
 	for (int i = 0; i < p->depth && i < 4; i++)
 		strbuf_addstr(&name, "  ");
 	strbuf_addstr(&name, s->r->timeline.phases.names[p->name]);
+	if (is_ambiguous(&s->r->phases, p))
+		strbuf_addf(&name, " (%s)", phase_origins[p->origin % 3]);
 	add_count(&count, (int64_t)p->count, true);
 	strbuf_addstr(s->out, "  ");
 	add_name(s->out, name.buf, 26);

@@ -138,8 +138,9 @@ static void tell_none(const struct store *s, const char *name, struct strbuf *wh
 			"submit %s` first",
 			name, s->where, name);
 	else
-		strbuf_addf(why, "there is no job '%s' in '%s'; `plimsoll list` shows them", name,
-			    s->where);
+		strbuf_addf(why, "there is no job '%s' in '%s'; %s", name, s->where,
+			    *name == '-' ? "options stand before `--`"
+					 : "`plimsoll list` shows them");
 }
 
 /* Several jobs have the name, or an id with this prefix. */

@@ -161,15 +161,20 @@ static void add_percent(struct stream_table *g, double share)
 	stream_table_text(g, text.buf, text.len);
 }
 
-/* On a terminal nested names are indented. */
+const char *const phase_origins[3] = {"program", "script", "command"};
+
+/* On a terminal nested names are indented. origin: NULL if the name alone says which phase it is.
+ */
 static void add_name(struct stream_table *g, const struct phase_list *l, uint32_t name,
-		     uint16_t depth)
+		     uint16_t depth, const char *origin)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	for (int i = 0; g->human && !g->csv && i < depth && i < 8; i++)
 		strbuf_addstr(&text, "  ");
 	strbuf_addstr(&text, l->names[name]);
+	if (origin && !g->csv)
+		strbuf_addf(&text, " (%s)", origin);
 	stream_table_text(g, text.buf, text.len);
 }
 
@@ -177,8 +182,6 @@ static void json_ns(struct json_writer *j, const char *key, double ns)
 {
 	json_f64(j, key, ns < 0 ? NAN : ns / 1000);
 }
-
-const char *const phase_origins[3] = {"program", "script", "command"};
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
@@ -257,6 +260,22 @@ void phase_stats_json(const struct phase_list *l, const struct phase_stat *stats
 		"open", 0                                                               \
 	}
 
+/* Of each name, who marked phases with it: bits by origin. Freed by the caller. */
+static uint8_t *origins_of_names(const struct phase_list *l)
+{
+	uint8_t *bits = xcalloc(l->name_count + 1, 1);
+
+	for (size_t i = 0; i < l->count; i++)
+		bits[l->v[i].name] |= (uint8_t)(1u << l->v[i].origin % 3);
+	return bits;
+}
+
+/* Who marked it, if others marked phases of the same name; else NULL. */
+static const char *origin_if_needed(const uint8_t *bits, const struct phase_stat *s)
+{
+	return bits[s->name] & (bits[s->name] - 1) ? phase_origins[s->origin % 3] : NULL;
+}
+
 /* Columns by enum phase_by: for people, and as CSV. */
 static const struct terminal_table_column table_columns[][13] = {
 	[PHASE_BY_NAME] = {{"PHASE", COLUMN_CUT},
@@ -286,10 +305,17 @@ static const struct terminal_table_column csv_columns[][20] = {
 			   {"thread_imbalance", 0},
 			   {"thread_min", 0},
 			   {"thread_mean", 0},
-			   {"thread_max", 0}},
-	[PHASE_BY_RANK] = {{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, CSV_STAT},
-	[PHASE_BY_THREAD] =
-		{{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, {"tid", 0}, CSV_STAT},
+			   {"thread_max", 0},
+			   {"origin", 0}},
+	[PHASE_BY_RANK] =
+		{{"name", 0}, {"hostname", 0}, {"mpirank", 0}, {"pid", 0}, CSV_STAT, {"origin", 0}},
+	[PHASE_BY_THREAD] = {{"name", 0},
+			     {"hostname", 0},
+			     {"mpirank", 0},
+			     {"pid", 0},
+			     {"tid", 0},
+			     CSV_STAT,
+			     {"origin", 0}},
 };
 
 static void spread_cells(struct stream_table *g, const struct phase_spread *s)
@@ -302,9 +328,9 @@ static void spread_cells(struct stream_table *g, const struct phase_spread *s)
 }
 
 static void stat_row(struct stream_table *g, const struct phase_list *l, const struct phase_stat *s,
-		     enum phase_by by)
+		     enum phase_by by, const uint8_t *origins)
 {
-	add_name(g, l, s->name, s->depth);
+	add_name(g, l, s->name, s->depth, origin_if_needed(origins, s));
 	if (by != PHASE_BY_NAME) {
 		if (g->csv)
 			stream_table_str(g, l->processes[s->process].host);
@@ -329,6 +355,8 @@ static void stat_row(struct stream_table *g, const struct phase_list *l, const s
 		stream_table_count(g, (int64_t)s->threads.count);
 		add_percent(g, s->ranks.count > 1 ? s->ranks.imbalance : s->threads.imbalance);
 	}
+	if (g->csv)
+		stream_table_str(g, phase_origins[s->origin % 3]);
 	stream_table_row(g, 0);
 }
 
@@ -343,9 +371,9 @@ int phase_stats_print(const struct phase_list *l, enum phase_by by, enum proc_fo
 {
 	_cleanup_free_ struct phase_stat *stats = NULL;
 	size_t count = phase_stats(l->v, l->count, by, &stats);
-	static const size_t columns[][2] = {[PHASE_BY_NAME] = {12, 19},
-					    [PHASE_BY_RANK] = {11, 12},
-					    [PHASE_BY_THREAD] = {12, 13}};
+	static const size_t columns[][2] = {[PHASE_BY_NAME] = {12, 20},
+					    [PHASE_BY_RANK] = {11, 13},
+					    [PHASE_BY_THREAD] = {12, 14}};
 	struct stream_table g;
 
 	if (form == PROC_JSON) {
@@ -354,10 +382,11 @@ int phase_stats_print(const struct phase_list *l, enum phase_by by, enum proc_fo
 		phase_stats_json(l, stats, count, by, &j, NULL);
 		return print_json(&j, f);
 	}
+	_cleanup_free_ uint8_t *origins = origins_of_names(l);
 	bool csv = form == PROC_CSV;
 	stream_table_begin(&g, csv ? csv_columns[by] : table_columns[by], columns[by][csv], csv, f);
 	for (size_t i = 0; i < count; i++)
-		stat_row(&g, l, &stats[i], by);
+		stat_row(&g, l, &stats[i], by, origins);
 	return stream_table_end(&g);
 }
 
@@ -409,7 +438,7 @@ static void span_row(struct stream_table *g, const struct phase_list *l, const s
 		stream_table_number(g, v->depth);
 	stream_table_str(g, state_word(v));
 	stream_table_str(g, phase_origins[v->origin % 3]);
-	add_name(g, l, v->name, v->depth);
+	add_name(g, l, v->name, v->depth, NULL);
 	stream_table_row(g, 0);
 }
 
@@ -459,8 +488,8 @@ int phase_list_print(const struct phase_list *l, enum proc_form form, FILE *f)
 
 /* ---- bars ----------------------------------------------------------------------------------- */
 
-/* Which columns of the duration of the job a name covers, in any process. */
-static void cover(const struct phase_list *l, uint32_t name, bool columns[BAR])
+/* Which columns of the duration of the job the phases of a row cover, in any process. */
+static void cover(const struct phase_list *l, const struct phase_stat *s, bool columns[BAR])
 {
 	double begin = (double)l->job_start * 1000,
 	       width = (double)(l->job_end - l->job_start) * 1000;
@@ -470,7 +499,7 @@ static void cover(const struct phase_list *l, uint32_t name, bool columns[BAR])
 		double from = ((double)v->begin_ns - begin) / width * BAR;
 		double to = from + (double)(v->duration_ns > 0 ? v->duration_ns : 0) / width * BAR;
 
-		if (v->name != name || from >= BAR || to < 0)
+		if (v->name != s->name || v->origin != s->origin || from >= BAR || to < 0)
 			continue;
 		for (int k = from > 0 ? (int)from : 0; k < BAR && (k <= (int)from || k < to); k++)
 			columns[k] = true;
@@ -486,13 +515,15 @@ void phase_bars_print(const struct phase_list *l, FILE *f)
 	if (!count || l->job_start == UNKNOWN || l->job_end == UNKNOWN ||
 	    l->job_end <= l->job_start)
 		return;
+	_cleanup_free_ uint8_t *origins = origins_of_names(l);
 	fputs("\nphases over the duration of the job\n", f);
 	for (size_t i = 0; i < count && i < BARS_MAX; i++) {
 		_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 		bool columns[BAR] = {0};
-		const char *name = l->names[stats[i].name];
+		const char *name = l->names[stats[i].name],
+			   *origin = origin_if_needed(origins, &stats[i]);
 
-		cover(l, stats[i].name, columns);
+		cover(l, &stats[i], columns);
 		for (size_t k = 0; k < BAR; k++)
 			strbuf_addstr(&line, !columns[k] ? (utf8 ? "·" : ".") : utf8 ? "█" : "#");
 		strbuf_addstr(&line, "  ");
@@ -508,6 +539,8 @@ void phase_bars_print(const struct phase_list *l, FILE *f)
 		for (int k = 0; k < stats[i].depth && k < 8; k++)
 			strbuf_addstr(&line, "  ");
 		text_add_printable(&line, name, fitting(name, strlen(name), 40));
+		if (origin)
+			strbuf_addf(&line, " (%s)", origin);
 		fprintf(f, "%s\n", line.buf);
 	}
 	if (count > BARS_MAX)

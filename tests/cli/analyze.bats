@@ -72,7 +72,7 @@ results() {
   jobs 1 2 3
   run -0 --separate-stderr plimsoll analyze --json
   equal few "$(jq -c '[.analysed, .outliers, .left]' <<<"$output")" '[0,0,3]'
-  [[ $stderr == *"exp_name:e;exp_component:c: no model is for these jobs, and 3 jobs are too few to compare with each other: 4 are needed"* ]] || fail "$stderr"
+  [[ $stderr == *"exp_name:e;exp_component:c: no model is for these jobs, and 3 jobs are too few to compare: 4 are needed"* ]] || fail "$stderr"
   START=900 job other c2 600
   job untagged
   jq -c '.tags = {}' spec.json | native_job d.bare --id bare --spec
@@ -97,8 +97,24 @@ results() {
   run -4 plimsoll analyze --again --csv j4
   [[ $output == *"j4,,,duration,600000000,62000000,\"iqr,madz\",\"1 > 0, 362.881 > 3.5\""* ]] || fail "$output"
   run -1 plimsoll analyze nosuch
-  run -1 plimsoll analyze --where 'nosuch = 1'
+  run -2 plimsoll analyze --where 'nosuch = 1'
   run -2 plimsoll analyze --all-new j1
+}
+
+@test "groups of too few jobs: the first ones are named, the others counted" {
+  use_store
+  local n
+  for n in 1 2 3 4 5; do
+    job "g$n" "c$n"
+    plimsoll submit -q "d.g$n"
+  done
+  job g6 c5
+  plimsoll submit -q d.g6
+  run -0 --separate-stderr plimsoll analyze --json
+  equal left "$(jq -c '[.analysed, .left]' <<<"$output")" '[0,6]'
+  equal lines "${#stderr_lines[@]}" 4
+  [[ ${stderr_lines[2]} == *"exp_component:c3: no model is for this job, and 1 job is too few to compare: 4 are needed" ]] || fail "$stderr"
+  [[ ${stderr_lines[3]} == *"2 more groups have too few jobs, 3 in all;"* ]] || fail "$stderr"
 }
 
 # bats test_tags=engine

@@ -48,6 +48,9 @@ get() {
   what plimsoll bench -n 5 -- true
   grep -q -x '5 runs of true' <<<"$output"
   grep -q '^duration ' <<<"$output"
+  equal "why there is no interval" "$(tail -n 1 <<<"$output")" "an interval needs 6 runs"
+  what plimsoll bench -n 5 --confidence 90 -- true
+  equal "90 % need fewer" "$(grep -c 'an interval needs' <<<"$output")" 0
   what plimsoll bench -n 5 --json -- true
   equal "five runs have none of 95 %" "$(get 'd["metrics"][0]["low"], d["metrics"][0]["high"], d["metrics"][0]["runs"]' <<<"$output")" "(None, None, 5)"
   what plimsoll bench -n 1 --json -- true
@@ -62,6 +65,11 @@ get() {
     "plimsoll: error: run 3 of sh failed with status 1; --show-output shows what it says, --ignore-failure goes on, the runs before it are stored"
   grep -q -x '2 runs of sh' <<<"$output"
   equal "good runs" "$(ask "SELECT count(*) FROM job WHERE exitcode = 0")" 2
+  # nothing to compare with: the command that succeeded is summarised
+  what plimsoll bench -n 3 --gate -- true -- false
+  equal "the other one failed" "$status" 1
+  grep -q -x '[01] runs\? of true' <<<"$output" || equal "false was first" "$output" ''
+  ! grep -q 'not recorded' <<<"$output" || fail "$output"
   what plimsoll bench -n 3 -i -- false
   equal "ignored" "$status" 0
   grep -q -x '3 runs of false' <<<"$output"

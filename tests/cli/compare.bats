@@ -121,6 +121,9 @@ print(float(new), float(old), round(new / old - 1, 9))')
   what plimsoll compare nonsense
   equal "unknown job" "$status" 1
   grep -q "there is no job 'nonsense'" messages
+  what plimsoll compare old -- last --by executable
+  equal "an option among the jobs" "$status" 1
+  grep -q "there is no job '--by' in .*; options stand before \`--\`" messages
   what plimsoll compare old -- last
   equal "overlap" "$status" 1
   grep -q 'is in both sets; a run can only be in one of them' messages
@@ -284,6 +287,11 @@ print(float(new), float(old), round(new / old - 1, 9))')
   grep -q -x 'duration: 9 runs; change points need 10 runs' <<<"$output"
   what plimsoll history nonsense
   equal "unknown" "$status" 1
+  # a run of another command among those of the name
+  runs nightly 1 echo
+  what plimsoll history nightly
+  equal "the odd one" "$(cat messages)" "plimsoll: warning: 1 of 21 runs differs from the first one, $(ask "SELECT jobid FROM job WHERE no = 1"): \
+$(ask "SELECT jobid FROM job WHERE no = 21") (command); differences may come from that"
 }
 
 # bats test_tags=epmt

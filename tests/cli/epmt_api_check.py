@@ -336,6 +336,9 @@ def test_operations():
     equal([(r["jobid"], r["tags"], r["cpu_time"], r["num_procs"], r["numtids"]) for r in rows],
           [("j1", CP, 5500, 2, 2), ("j2", CP, 5510, 2, 2), ("j1", MV, 165, 1, 2), ("j2", MV, 165, 1, 2)])
     equal(rows[0]["rssmax"], 5000)
+    # all of them are numbers of processes
+    equal([k for k, v in rows[0].items() if isinstance(v, str)], ["job", "jobid"])
+    equal(len(eq.ops_costs("j1", tags="op:none")[1]), 0)
     equal(list(eq.get_op_metrics(["j1", "j2"], group_by_tag=True)["cpu_time"]), [11010, 330])
     equal([r["tags"] for r in eq.get_op_metrics("j1", ["op:mv", "op:cp"], fmt="dict")], [{"op": "mv"}, {"op": "cp"}])
     equal(eq.get_op_metrics("j1", "op:cp", exact_tags_only=True, fmt="dict"), [])
@@ -499,6 +502,10 @@ def test_components():
     equal(eod.sanitize_features(["duration", "cpu_time", "nosuch", "jobid"], frame), ["cpu_time", "duration"])
     ax = eod.feature_scatter_plot(FIVE, outfile="scatter.png")
     equal(([c.get_label() for c in ax.collections], os.path.getsize("scatter.png") > 5000), (FIVE, True))
+    # a feature that a job lacks is left out
+    ax = eod.feature_scatter_plot(frame.assign(rare=[1, None, 2, 3, 4]))
+    equal(len(ax.collections), 5)
+    raises(ValueError, eod.feature_scatter_plot, frame.assign(rare=[1, None, 2, 3, 4]), ["rare", "duration"])
     ax = eod.feature_scatter_plot(FIVE, ["cpu_time", "duration"], annotate=True)
     equal((ax.get_xlabel(), ax.get_ylabel()), ("cpu_time", "duration"))
 

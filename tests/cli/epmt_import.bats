@@ -42,6 +42,7 @@ state() {
     '[["abc",100],["note","café, a\tb"],["papiex-error","PAPI failed"],["papiex-error-process-ids",[1,2]]]'
   equal analyses "$(epmt dump -k analyses 4000)" "{'outlier': True, 'score': 3.25}"
   equal "models of a job" "$(epmt dump -k ref_models 4001)" "['ref1']"
+  equal "ids of models" "$(epmt list refmodels fmt=terse)" "[1]"
   equal models "$(epmt list refmodels | sed 's/13:56:40.000000/13:56:40/')" "[{'id': 1, 'name': 'ref1', 'enabled': True, 'created_at': '2020-09-13 13:56:40', 'tags': {'exp_name': 'fast'}, 'op_tags': [], 'computed': {'z_score': {'cpu_time': [1.5, 2, 3]}}, 'info_dict': {}, 'jobs': ['4000', '4001']}]"
   equal "local times" "$(epmt dump -k start 4000)" "2020-09-13 13:56:40"
   equal source "$(state)" "$before"

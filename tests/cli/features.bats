@@ -93,6 +93,10 @@ rssmax,4,79333996,79388656,79524924,normal,"
   plimsoll tag 3 kind:b
   equal json "$(plimsoll list --by kind --json | jq -c 'map([.tags, .count, .jobs]) | sort')" '[[{},1,["4"]],[{"kind":"a"},2,["1","2"]],[{"kind":"b"},1,["3"]]]'
   equal longest "$(plimsoll list --by kind --json | jq -c '.[0].tags')" '{"kind":"a"}'
+  # a limit counts groups, and all jobs of a group are in it
+  equal limit "$(plimsoll list --by kind -n 1 --json | jq -c 'map([.tags, .count])')" '[[{"kind":"a"},2]]'
+  equal offset "$(plimsoll list --by kind -n 1 --offset 2 --json | jq -c 'map([.tags, .count])')" '[[{"kind":"b"},1]]'
+  equal beyond "$(plimsoll list --by kind --offset 9 --json)" '[]'
   equal sum "$(plimsoll list --by kind --json | jq '[.[].duration] | add')" "$(plimsoll list --json | jq '[.[].duration] | add')"
   equal csv "$(plimsoll list --by kind --csv 1 3 | cut -d, -f1,2,5 | sort | paste -sd' ')" "a,1,1 b,1,3 kind,count,jobs"
   equal missing "$(plimsoll list --by "no'; DROP TABLE job; --" --json | jq -c 'map([.tags, .count])')" "[[{},4]]"
@@ -164,6 +168,9 @@ rssmax,4,79333996,79388656,79524924,normal,"
   jobs_that_read 1:1000 2:1010 3:990 4:1003 5:1007
   run -1 plimsoll model create m -m mcd -f rchar,num_procs 1 2 3 4 5
   [[ $output == *"none of the detectors can score these 5 jobs: abod, knn and mcd need 6 jobs"* ]] || fail "$output"
+  run -0 plimsoll model create few -m mcd,hbos,pca -f rchar,num_procs 1 2 3 4 5
+  [[ $output == *"mcd cannot score these jobs and is left out: it needs 6 of them"* ]] || fail "$output"
+  [[ $output == *"pca cannot score these jobs and is left out: its scores are not finite; features must vary"* ]] || fail "$output"
   jobs_that_read 6:995 7:1001 8:1500 9:1002
   plimsoll model create m -m mcd -f rchar,num_procs 1 2 3 4 5 6 7
   equal flagged "$(plimsoll outliers --csv --model m 8 9 | paste -sd' ')" "jobid,outlier,mcd 8,1,1 9,0,0"

@@ -34,6 +34,33 @@ regions() {
   equal join "$(ask "SELECT count(*) FROM phases f JOIN processes p ON p.id = f.process WHERE f.start BETWEEN p.start AND p.\"end\"")" 103
 }
 
+@test "a script and a program that mark the same name: rows and bars of their own" {
+  use_store
+  cat >script <<'SCRIPT'
+plimsoll mark solve
+sleep 0.2
+$PROGRAMS/marker begin solve sleep 20 end begin other sleep 10 end
+SCRIPT
+  export PROGRAMS
+  marked sh -e script
+  plimsoll phases last >table
+  grep -q '^solve (script) ' table
+  grep -q '^solve (program) ' table
+  grep -q '^other  ' table
+  equal csv "$(plimsoll phases --csv last | sed 1d | awk -F, '{ print $1, $NF }' | xargs)" 'solve script solve program other program'
+  plimsoll ops last | grep -q '^phase:solve (program) '
+  plimsoll ops last | grep -q '^phase:other  '
+  plimsoll report last | grep -q '^  solve (program) '
+  # EPMT's operations are those of process tags, unless phases are asked for
+  job=$(plimsoll list --ids -n 1)
+  equal "of EPMT" "$(epmt list op_metrics fmt=json "$job" | jq -c .)" '[]'
+  equal "asked for" "$(epmt list op_metrics fmt=json tags=phase:other "$job" | jq -c 'map([.tags, .num_procs])')" '[[{"phase":"other"},1]]'
+  # the program was in its phase for a tenth of the time at the end of the job
+  plimsoll timeline last >bars
+  grep -q '^..[█#]\{10\}.* x  solve (script)$' bars || fail "$(cat bars)"
+  grep -q '^[·.]\{10\}.* x  solve (program)$' bars || fail "$(cat bars)"
+}
+
 # bats test_tags=engine
 @test "phases of a script follow each other, with the CPU time of what it started in each" {
   use_store
@@ -152,7 +179,7 @@ SCRIPT
   equal count "$(jq '.[0].ranks' stats)" 2
   at_least imbalance "$(jq '.[0].imbalance' stats)" 0.25
   at_most imbalance "$(jq '.[0].imbalance' stats)" 0.75
-  equal csv "$(plimsoll phases --by rank --csv last | head -1)" name,hostname,mpirank,pid,count,total,self,min,median,max,cpu_time,open
+  equal csv "$(plimsoll phases --by rank --csv last | head -1)" name,hostname,mpirank,pid,count,total,self,min,median,max,cpu_time,open,origin
 }
 
 @test "CPU times of regions, if they are asked for" {

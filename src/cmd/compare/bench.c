@@ -65,10 +65,9 @@ static int find_jobs(struct store *s, const struct bench_result *r, size_t comma
 	return 0;
 }
 
-static int print(const struct bench_options *o, const struct bench_request *q,
-		 const struct run_comparison *c)
+static int print(const struct bench_options *o, const struct run_comparison *c)
 {
-	if (q->count > 1 && c->b_count)
+	if (c->b_count)
 		return o->c.json  ? run_comparison_json(c, stdout)
 		       : o->c.csv ? run_comparison_csv(c, stdout)
 				  : run_comparison_table(c, NULL, stdout);
@@ -83,17 +82,19 @@ static int print(const struct bench_options *o, const struct bench_request *q,
 			  : run_summary_table(c, stdout);
 }
 
-/* The second command is compared with the first. */
+/* The second command is compared with the first; if one of them never succeeded, the other is
+ * summarised. */
 static int conclude(struct context *ctx, const struct bench_options *o,
 		    const struct bench_request *q, const struct bench_result *r)
 {
-	const size_t now = q->count - 1, base = 0, all = r->runs[0] + r->runs[1];
+	const size_t now = q->count > 1 && r->runs[1] ? 1 : 0, base = 0;
+	const size_t all = r->runs[0] + r->runs[1];
 	_cleanup_store_ struct store *s = NULL;
 	_cleanup_run_comparison_ struct run_comparison c = {
 		.alpha = 1 - o->c.confidence,
 		.min_effect = o->c.min_effect,
 		.a_count = r->runs[now],
-		.b_count = q->count > 1 ? r->runs[base] : 0,
+		.b_count = now != base ? r->runs[base] : 0,
 		.a_name = q->commands[now].name,
 		.b_name = q->commands[base].name,
 	};
@@ -105,7 +106,7 @@ static int conclude(struct context *ctx, const struct bench_options *o,
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
 	int e = find_jobs(s, r, now, jobs, &count, &why);
-	if (e >= 0 && q->count > 1)
+	if (e >= 0 && now != base)
 		e = find_jobs(s, r, base, jobs, &count, &why);
 	for (size_t i = 0; i < count; i++)
 		names[i] = i < c.a_count ? r->ids[now][i] : r->ids[base][i - c.a_count];
@@ -114,10 +115,10 @@ static int conclude(struct context *ctx, const struct bench_options *o,
 		e = run_comparison_make(&c, s, jobs, o->c.metrics, o->c.metric_count, 0, &why);
 	if (e < 0)
 		return fail_with(EXIT_FAILED, "%s", why.len ? why.buf : store_error(s));
-	e = print(o, q, &c);
+	e = print(o, &c);
 	if (e < 0)
 		return fail_with(EXIT_FAILED, "cannot write: %s", strerror(-e));
-	return o->gate && q->count > 1 ? comparison_status(c.verdict) : EXIT_OK;
+	return o->gate && c.b_count ? comparison_status(c.verdict) : EXIT_OK;
 }
 
 /* Nothing runs that could not be stored. */

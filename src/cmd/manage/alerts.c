@@ -124,16 +124,10 @@ static int list(struct context *ctx, struct store *s, const struct job_selection
 	static const struct terminal_table_column csv[] = {
 		{"found", 0},    {"jobid", 0},    {"jobname", 0},      {"user", 0}, {"model", 0},
 		{"features", 0}, {"outliers", 0}, {"acknowledged", 0}, {"by", 0},   {"note", 0}};
-	static const struct terminal_table_column table[] = {{"FOUND", 0},
-							     {"JOB", 0},
-							     {"NAME", 0},
-							     {"USER", 0},
-							     {"MODEL", 0},
-							     {"FEATURES", 0},
-							     {"VALUES", COLUMN_RIGHT},
-							     {"ACKNOWLEDGED", 0},
-							     {"BY", 0},
-							     {"NOTE", 0}};
+	static const struct terminal_table_column table[] = {
+		{"FOUND", 0}, {"JOB", 0},          {"NAME", COLUMN_CUT},     {"USER", 0},
+		{"MODEL", 0}, {"FEATURES", 0},     {"VALUES", COLUMN_RIGHT}, {"ACKNOWLEDGED", 0},
+		{"BY", 0},    {"NOTE", COLUMN_CUT}};
 	const struct alerts_options *o = ctx->options;
 	struct output out = {.o = o, .store = s};
 

@@ -204,7 +204,8 @@ static const struct option_row rows[] = {
 	 "sort by start, end, duration, cpu_time, processes, images, jobid, ingested or another key "
 	 "of plimsoll-query(1); -KEY for descending order",
 	 .call = take_order, .takes = job_orders},
-	{OPT_COUNT, 'n', "limit", "N", "at most N jobs, the newest unless --order is given",
+	{OPT_COUNT, 'n', "limit", "N",
+	 "at most N jobs, the newest unless --order is given; with --by at most N groups",
 	 AT(struct list_options, filter.limit)},
 	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct list_options, filter.offset)},
 	{OPT_FLAG, 0, "ids", NULL, "print only the ids, one per line",

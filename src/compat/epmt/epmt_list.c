@@ -396,13 +396,32 @@ static int list_unprocessed(struct listing *l)
 	return 0;
 }
 
+/* Ids; a model that was not imported has its name in place of one. */
+static struct value *model_ids(const struct value *models)
+{
+	struct value *ids = value_new(VALUE_LIST);
+
+	for (size_t i = 0; i < models->list.count; i++) {
+		struct value *id = value_get(models->list.items[i], "id");
+
+		if (!id)
+			id = value_get(models->list.items[i], "name");
+		if (id)
+			value_append(ids, value_ref(id));
+	}
+	return ids;
+}
+
 /* Ours have the shape that EPMT has. */
 static int list_models(struct listing *l)
 {
-	_cleanup_value_ struct value *models = NULL;
+	_cleanup_value_ struct value *models = NULL, *ids = NULL;
 	int r = epmt_models(l->store, &models);
 
-	if (r == 0 && l->filter.format == FORMAT_JSON)
+	if (r == 0 && l->filter.format == FORMAT_TERSE) {
+		ids = model_ids(models);
+		print_python(ids);
+	} else if (r == 0 && l->filter.format == FORMAT_JSON)
 		put_json(models);
 	else if (r == 0)
 		print_python(models);

@@ -42,8 +42,11 @@ static void add_rows(struct value *rows, const struct job_operations *jo,
 
 	for (size_t i = 0; i < jo->operations.count; i++) {
 		const struct operation *o = &jo->operations.v[i];
-		struct value *row = value_new(VALUE_DICT);
 
+		/* phases are no tags of processes: only those that are asked for */
+		if (jo->names[i].phase && (!f->tag_sets || f->exact_tags))
+			continue;
+		struct value *row = value_new(VALUE_DICT);
 		if (jo->label)
 			value_set(row, "jobid", value_str(jo->label));
 		value_set(row, "tags", value_ref(jo->names[i].tags));

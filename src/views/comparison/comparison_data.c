@@ -171,6 +171,7 @@ int run_summary_table(const struct run_comparison *c, FILE *f)
 		{"MAX", COLUMN_RIGHT},
 	};
 	const bool human = terminal_width(f) > 0;
+	bool with_interval = false;
 	struct terminal_table t;
 
 	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
@@ -184,6 +185,7 @@ int run_summary_table(const struct run_comparison *c, FILE *f)
 		terminal_table_row(&t, 0);
 		comparison_add_value(&text[0], m, v.least, human);
 		comparison_add_value(&text[1], m, v.median, human);
+		with_interval = with_interval || isfinite(v.low);
 		if (isfinite(v.low)) {
 			comparison_add_value(&text[2], m, v.low, human);
 			strbuf_addstr(&text[2], " to ");
@@ -198,6 +200,9 @@ int run_summary_table(const struct run_comparison *c, FILE *f)
 	}
 	terminal_table_print(&t, f);
 	terminal_table_release(&t);
+	/* the median lies outside of all n values with a probability of 2 / 2^n */
+	if (!with_interval)
+		fprintf(f, "\nan interval needs %.0f runs\n", ceil(1 - log2(c->alpha)));
 	return output_error(f);
 }
 

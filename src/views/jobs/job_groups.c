@@ -18,6 +18,7 @@ struct grouping {
 	size_t key_count;
 	struct job_group *groups;
 	size_t count, cap;
+	size_t first, end; /* of those that are printed */
 };
 
 static void grouping_release(struct grouping *g)
@@ -108,7 +109,7 @@ static int print_json(const struct grouping *g, FILE *f)
 	struct json_rows json;
 
 	json_rows_begin(&json, f);
-	for (size_t i = 0; i < g->count; i++) {
+	for (size_t i = g->first; i < g->end; i++) {
 		const struct job_group *e = &g->groups[i];
 
 		json_begin_object(&json.j, NULL);
@@ -147,7 +148,7 @@ static int print_table(const struct grouping *g, bool csv, FILE *f)
 	columns[n++] = (struct terminal_table_column){csv ? "cpu_time" : "CPU", COLUMN_RIGHT};
 	columns[n++] = (struct terminal_table_column){csv ? "jobs" : "JOBS", COLUMN_CUT};
 	stream_table_begin(&t, columns, n, csv, f);
-	for (size_t i = 0; i < g->count; i++) {
+	for (size_t i = g->first; i < g->end; i++) {
 		const struct job_group *e = &g->groups[i];
 		_cleanup_strbuf_ struct strbuf jobs = STRBUF_INIT;
 
@@ -169,12 +170,19 @@ int job_groups_print(struct store *s, const struct job_filter *f, const char *co
 		     size_t key_count, enum proc_form form, FILE *out)
 {
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
-	_cleanup_(grouping_release) struct grouping g = {&l, keys, key_count, NULL, 0, 0};
-	int r = joblist_load(&l, s, f);
+	_cleanup_(grouping_release) struct grouping g = {
+		.list = &l, .keys = keys, .key_count = key_count};
+	struct job_filter all = *f;
+
+	all.limit = NO_LIMIT;
+	all.offset = 0;
+	int r = joblist_load(&l, s, &all);
 
 	if (r < 0)
 		return r;
 	group(&g);
+	g.first = f->offset < g.count ? (size_t)f->offset : g.count;
+	g.end = f->limit < g.count - g.first ? g.first + (size_t)f->limit : g.count;
 	r = form == PROC_JSON ? print_json(&g, out) : print_table(&g, form == PROC_CSV, out);
 	return r < 0 ? r : (int)g.count;
 }

@@ -198,6 +198,22 @@ void operation_cell(struct stream_table *g, const struct operation_output *o, in
 	stream_table_text(g, text.buf, text.len);
 }
 
+/* Its name; of a phase also who marked it, if others marked phases of the same name. */
+static void name_cell(struct stream_table *g, const struct job_operations *jo, size_t at)
+{
+	const struct operation_name *name = &jo->names[at];
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	strbuf_addstr(&text, name->text);
+	for (size_t i = 0; name->phase && i < jo->operations.count; i++) {
+		if (i == at || strcmp(jo->names[i].text, name->text) != 0)
+			continue;
+		strbuf_addf(&text, " (%s)", name->phase);
+		break;
+	}
+	stream_table_text(g, text.buf, text.len);
+}
+
 static void bytes_cell(struct stream_table *g, int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -239,7 +255,7 @@ static int print_table(const struct operation_row *rows, size_t count,
 		const struct operation_row *r = &rows[i];
 		const struct operation *op = op_of(r);
 
-		stream_table_str(&g, r->jo->names[r->at].text);
+		name_cell(&g, r->jo, r->at);
 		if (o->total)
 			stream_table_count(&g, (int64_t)r->jo->names[r->at].jobs);
 		else

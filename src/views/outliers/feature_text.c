@@ -23,6 +23,9 @@ void add_feature(struct strbuf *out, const char *feature, double v, bool human)
 	bool time = !strcmp(feature, "duration") || !strcmp(feature, "cpu_time");
 	const struct metric *m = metric_by_name(time ? "usertime" : feature);
 
+	/* a median of integers may lie between two of them */
+	if (human && fabs(v) >= 1000)
+		v = (double)round_i64(v);
 	if (isnan(v))
 		strbuf_addch(out, '-');
 	else if (fabs(v) < 9e15 && (m || v == (double)round_i64(v)))

@@ -93,11 +93,11 @@ static int print_json(const struct feature_facts *facts, size_t count, FILE *f)
 	return json_rows_end(&json);
 }
 
-/* For people rounded to what their units show; a median of integers may lie between them. */
+/* For people rounded to what their units show. */
 static void add_value(struct strbuf *out, const char *feature, double v, bool human)
 {
 	if (human)
-		add_feature(out, feature, fabs(v) >= 1000 ? (double)round_i64(v) : v, true);
+		add_feature(out, feature, v, true);
 	else
 		add_plain_number(out, round4(v));
 }

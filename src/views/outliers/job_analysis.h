@@ -56,6 +56,7 @@ struct analysis {
 	struct analysis_models models;
 	struct strbuf notes; /* lines: what was not analysed, and why */
 	size_t analysed, flagged, left;
+	size_t few_groups, few_jobs;                  /* groups of too few jobs, and their jobs */
 	struct analysis_kept kept[ANALYSIS_JOBS_MAX]; /* not yet stored */
 	size_t kept_count;
 };

@@ -8,6 +8,8 @@
 #include "store/query.h"
 #include "views/outliers/job_analysis.h"
 
+#define FEW_NAMED 3 /* groups of too few jobs that are named */
+
 struct grouped_job {
 	size_t index;
 	char *group; /* "exp_name:a exp_component:b"; NULL: it lacks one of the tags */
@@ -220,6 +222,21 @@ static int compare_jobs(struct analysis *a, const struct analysis_job *all,
 	return r < 0 && why->len ? r : 0;
 }
 
+/* The first groups by name; the others are only counted. */
+static void note_few(struct analysis *a, const char *group, size_t count, size_t alike)
+{
+	if (a->few_groups < FEW_NAMED)
+		strbuf_addf(
+			&a->notes,
+			"%s: no model is for %s, and %zu %s too few to compare: %d are needed\n",
+			group, plural(count, "this job", "these jobs"), alike,
+			plural(alike, "job is", "jobs are"), OUTLIERS_MIN_ROWS);
+	else
+		a->few_jobs += count;
+	a->few_groups++;
+	a->left += count;
+}
+
 /* In parts of about the same size. */
 static int compare_group(struct analysis *a, const struct analysis_job *all,
 			 const struct grouped_job *jobs, size_t count, struct strbuf *why)
@@ -231,13 +248,7 @@ static int compare_group(struct analysis *a, const struct analysis_job *all,
 	if (r < 0)
 		return strbuf_fail(why, r, "%s", store_error(a->store));
 	if (count + ref.count < OUTLIERS_MIN_ROWS) {
-		strbuf_addf(&a->notes,
-			    "%s: no model is for %s, and %zu %s too few to compare with each "
-			    "other: %d are needed\n",
-			    jobs[0].group, plural(count, "this job", "these jobs"),
-			    count + ref.count, plural(count + ref.count, "job is", "jobs are"),
-			    OUTLIERS_MIN_ROWS);
-		a->left += count;
+		note_few(a, jobs[0].group, count, count + ref.count);
 		return 0;
 	}
 	for (size_t i = 0; i < parts && r >= 0; i++) {
@@ -305,6 +316,13 @@ static int analyse_one(struct analysis *a, const struct analysis_job *all, size_
 
 static void note_others(struct analysis *a, const struct groups *g)
 {
+	if (a->few_jobs)
+		strbuf_addf(
+			&a->notes,
+			"%zu more %s too few jobs, %zu in all; `plimsoll list --by` shows groups "
+			"of jobs by tags\n",
+			a->few_groups - FEW_NAMED,
+			plural(a->few_groups - FEW_NAMED, "group has", "groups have"), a->few_jobs);
 	if (g->untagged)
 		strbuf_addf(&a->notes,
 			    "%zu %s left out: no model is for %s, and %s no tags %s by which to "

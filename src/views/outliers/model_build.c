@@ -107,12 +107,18 @@ static void add_notes(const struct builder *b, struct strbuf *notes)
 
 static void note_detectors(const struct builder *b, struct strbuf *notes)
 {
-	for (enum detector k = 0; k < DETECTOR_COUNT; k++)
-		if (b->failed & 1u << k)
-			strbuf_addf(notes,
-				    "%s cannot score these jobs and is left out (it needs %zu or "
-				    "more, and finite scores)\n",
-				    detectors[k].name, detectors[k].min_rows);
+	for (enum detector k = 0; k < DETECTOR_COUNT; k++) {
+		if (!(b->failed & 1u << k))
+			continue;
+		strbuf_addf(notes,
+			    "%s cannot score these jobs and is left out: ", detectors[k].name);
+		if (b->q->job_count < detectors[k].min_rows)
+			strbuf_addf(notes, "it needs %zu of them\n", detectors[k].min_rows);
+		else
+			strbuf_addf(notes, "its scores are not finite; %s\n",
+				    k == DETECTOR_MCD ? "it needs twice as many jobs as features"
+						      : "features must vary, and jobs differ");
+	}
 }
 
 static int fit(struct builder *b, struct strbuf *why)

@@ -6,8 +6,8 @@ from epmt.orm import jobids
 
 METHODS = {"sum": "sum", "sum-minus-overlap": "union", "finish-minus-start": "span"}
 # of the operation itself, not of its processes
-_OWN = {"job", "jobid", "jobs", "operation", "tags", "processes", "images", "cpu_time", "duration", "start", "end", "runs",
-        "contiguous", "intervals", "rssmax_sum", "counters", "duration_unknown"}
+_OWN = {"job", "jobid", "jobs", "operation", "tags", "origin", "processes", "images", "cpu_time", "duration", "start", "end",
+        "runs", "contiguous", "intervals", "rssmax_sum", "counters", "duration_unknown"}
 
 
 def method(name):
@@ -17,12 +17,14 @@ def method(name):
 
 
 def rows(jobs, tags=None, exact=False, how="sum", total=False):
-    """Rows of `plimsoll ops`: of these tags in their order, else of every set of tags."""
+    """Rows of `plimsoll ops`: of these tags in their order, else of every set of tags of processes. Phases are there if
+    tags ask for them."""
     words = ["ops", "--json", "--duration", method(how), *(["--total"] if total else [])]
     if tags and not exact:
         words += [w for t in tags for w in ("--tag", tag_text(t))]
     found = _bridge.ask(*words, "--", *jobids(jobs))
     if not tags:
+        found = [r for r in found if r["origin"] == "tags"]
         first = {} if total else first_job(found, jobs)
         return sorted(found, key=lambda r: (first.get(str_dict(r["tags"]), 0), str_dict(r["tags"]), r.get("jobid", "")))
     order = {str_dict(t): i for i, t in reversed(list(enumerate(tags)))}
@@ -45,8 +47,8 @@ def first_job(found, jobs):
 def sums(row):
     """The sums over the processes of an operation, with EPMT's names: its rssmax is a sum over threads."""
     values = {k: v for k, v in row.items() if k not in _OWN}
-    values.update(row.get("counters") or {}, rssmax=row["rssmax_sum"], num_procs=row["processes"],
-                  numtids=row["numtids"], cpu_time=row["cpu_time"], duration=row["duration"])
+    values.update(row.get("counters") or {}, rssmax=row.get("rssmax_sum"), num_procs=row["processes"],
+                  numtids=row.get("numtids"), cpu_time=row["cpu_time"], duration=row["duration"])
     return values
 
 

@@ -372,14 +372,16 @@ def pca_feature_rank(jobs, inp_features=None):
 def feature_scatter_plot(jobs, features=None, outfile="", annotate=False):
     """Draws jobs by two features, or by two principal components of more::Outlier Detection
 
-    outfile: a PNG, PDF or SVG file to write. annotate: with the id at each point. Returns the axes of matplotlib, whose
-    collections are labelled with the jobs; needs matplotlib."""
+    features: all that every job has unless given. outfile: a PNG, PDF or SVG file to write. annotate: with the id at
+    each point. Returns the axes of matplotlib, whose collections are labelled with the jobs; needs matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise _bridge.Error("plots need matplotlib: `apt install python3-matplotlib`") from error
     table = jobs if _bridge.is_frame(jobs) else eq.get_jobs(jobs, fmt="pandas")
-    features = sanitize_features(features or [], table)
+    if not features or features == "*":
+        features = [c for c in table.columns if not table[c].isnull().any()]
+    features = sanitize_features(features, table)
     label = ""
     if len(features) > 2:
         table, ratios, features, _ = pca_feature_combine(table, features, 2)

@@ -445,7 +445,7 @@ def ops_costs(jobs=(), tags=tuple(DATA_MOVEMENT), metric="cpu_time"):
     ops = get_op_metrics(ids, sets, op_duration_method=how, fmt="dict")
     ops.sort(key=lambda r: ids.index(r["jobid"]))
     first = ["jobid", "tags", metric]
-    ops = pd.DataFrame(ops)
+    ops = pd.DataFrame(ops, columns=None if ops else first)
     ops = ops[first + [c for c in ops.columns if c not in first + ["job"]]]
     by_job = pd.DataFrame([{"jobid": j["jobid"], f"dm_{metric}": j["value"], f"job_{metric}": j["total"],
                             f"dm_{metric}%": j["percent"]} for j in found["jobs"]])
