@@ -124,10 +124,11 @@ void job_use_take(const struct report *r, struct job_use *u)
 	u->seconds = known(row->duration, 1e-6);
 	u->memory_least = r->memory_least;
 	u->use.item[ADVICE_CORES] = cores_of(r);
-	u->use.item[ADVICE_MEMORY] = r->unseen ? NAN : r->memory_most;
+	u->use.item[ADVICE_MEMORY] = r->unseen || !(r->memory_most > 0) ? NAN : r->memory_most;
 	u->use.item[ADVICE_TIME] = u->seconds;
 	take_gpus(r, u);
 	u->use.complete = !strcmp(u->state, "completed");
+	u->use.partly = report_hosts_missing(r) > 0;
 }
 
 double job_use_cpu_share(const struct job_use *u)

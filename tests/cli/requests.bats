@@ -44,6 +44,32 @@ batch() {
     '[null,null,true]'
 }
 
+@test "no suggestion for hosts that were not recorded, and none of 0" {
+  # two hosts were granted, one of them has records
+  SLURM_JOB_ID=7 SLURM_JOB_CPUS_PER_NODE='8(x2)' SLURM_JOB_NUM_NODES=2 SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=8 \
+    SLURM_MEM_PER_NODE=4096 PLIMSOLL_ASK_BATCH_SYSTEM=no plimsoll run -q -- "$PROGRAMS/actor" burn 1100
+  plimsoll submit -q "$PLIMSOLL_PREFIX/7"
+  plimsoll advise 7 --json >advice.json
+  equal cores "$(jq -c '.request[0] | [.asked, .used, .suggested, (.reason | contains("some of its hosts"))]' advice.json)" '[16,1,null,true]'
+  equal memory "$(jq -c '.request[1] | [.asked, .used > 0, .suggested]' advice.json)" '[4294967296,true,null]'
+  equal findings "$(jq -r '.findings[].advice' advice.json | grep -cE -e 'Ask for|-c 1|--mem')" 0
+  plimsoll advise 7 | grep -F 'Nothing was recorded on 1 of its hosts'
+  # the same with records of both
+  native=$PL_SOURCE/tests/fixtures/job.py
+  for host in a b; do
+    echo "{\"pid\": 10, \"ppid\": 1, \"exename\": \"m\", \"start\": 0, \"end\": 900, \"hostname\": \"$host\", \"usertime\": 9000000, \"rssmax\": 200000}"
+  done | jq -s '{user: "u", start: 0, end: 900, procs: .}' >spec.json
+  env='--env SLURM_JOB_CPUS_PER_NODE=8(x2) --env SLURM_JOB_NUM_NODES=2 --env SLURM_MEM_PER_NODE=4096'
+  # shellcheck disable=SC2086 # words
+  python3 "$native" both --id both $env --spec <spec.json
+  # shellcheck disable=SC2086
+  jq '.procs[].rssmax = 0' spec.json | python3 "$native" none --id none $env --spec
+  plimsoll submit -q both none
+  equal both "$(plimsoll advise both --json | jq -c '.request[1] | [.used, .suggested]')" '[204800000,268435456]'
+  # no memory was seen: Slurm takes --mem=0 for all of a node
+  equal none "$(plimsoll advise none --json | jq -c '.request[1] | [.used, .suggested, .directive]')" '[null,null,null]'
+}
+
 @test "a table of several jobs, as text, CSV and JSON; a filter that nothing matches" {
   batch 5 -- "$PROGRAMS/actor" return 0
   batch 6 -- "$PROGRAMS/actor" return 3

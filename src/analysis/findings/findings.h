@@ -74,6 +74,7 @@ struct finding_figures {
 
 	double ranks, rank_mean, rank_most; /* CPU s */
 	double hosts, host_mean, host_most;
+	double hosts_missing;                         /* granted, but nothing was recorded there */
 	double gpus, gpus_idle, gpu_busy;             /* gpu_busy: 0..1, mean of all */
 	double accounting_total, accounting_itemised; /* CPU s */
 	double node_busy, node_peak; /* 0..1 of the cores of a node, where node is set */

@@ -117,7 +117,7 @@ static void advise_granted(const struct finding_figures *f, struct strbuf *out)
 static void advise_idle(const struct finding_figures *f, struct strbuf *out)
 {
 	if (!finding_whole(f))
-		say(out, FINDING_INCOMPLETE);
+		finding_add_incomplete(f, out);
 	else if (is_waiting(f)) {
 		say(out,
 		    "Of up to %W threads %N were ready to run on average: the others waited for a lock, "

@@ -187,7 +187,7 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 	say(&d.evidence, "%W GPU%s busy %% of the time on average.", f->gpus,
 	    f->gpus < 2 ? " was" : "s were", f->gpu_busy);
 	if (!finding_whole(f))
-		say(&d.advice, FINDING_INCOMPLETE);
+		finding_add_incomplete(f, &d.advice);
 	else if (idle && !f->granted)
 		say(&d.advice,
 		    "Check that the program uses them (CUDA_VISIBLE_DEVICES); the idle ones may "
