@@ -42,8 +42,10 @@ static void add_rows(struct value *rows, const struct job_operations *jo,
 
 	for (size_t i = 0; i < jo->operations.count; i++) {
 		const struct operation *o = &jo->operations.v[i];
-		struct value *row = value_new(VALUE_DICT);
 
+		if (jo->names[i].phase) /* it has none of these */
+			continue;
+		struct value *row = value_new(VALUE_DICT);
 		if (jo->label)
 			value_set(row, "jobid", value_str(jo->label));
 		value_set(row, "tags", value_ref(jo->names[i].tags));

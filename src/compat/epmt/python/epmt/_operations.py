@@ -7,7 +7,7 @@ from epmt.orm import jobids
 METHODS = {"sum": "sum", "sum-minus-overlap": "union", "finish-minus-start": "span"}
 # of the operation itself, not of its processes
 _OWN = {"job", "jobid", "jobs", "operation", "tags", "processes", "images", "cpu_time", "duration", "start", "end", "runs",
-        "contiguous", "intervals", "rssmax_sum", "counters", "duration_unknown"}
+        "contiguous", "intervals", "rssmax_sum", "counters", "duration_unknown", "origin"}
 
 
 def method(name):
@@ -17,11 +17,12 @@ def method(name):
 
 
 def rows(jobs, tags=None, exact=False, how="sum", total=False):
-    """Rows of `plimsoll ops`: of these tags in their order, else of every set of tags."""
+    """Rows of `plimsoll ops`: of these tags in their order, else of every set of tags; phases, which EPMT does not know, are
+    left out."""
     words = ["ops", "--json", "--duration", method(how), *(["--total"] if total else [])]
     if tags and not exact:
         words += [w for t in tags for w in ("--tag", tag_text(t))]
-    found = _bridge.ask(*words, "--", *jobids(jobs))
+    found = [r for r in _bridge.ask(*words, "--", *jobids(jobs)) if r["origin"] == "tags"]
     if not tags:
         first = {} if total else first_job(found, jobs)
         return sorted(found, key=lambda r: (first.get(str_dict(r["tags"]), 0), str_dict(r["tags"]), r.get("jobid", "")))
