@@ -197,6 +197,11 @@ def test_delete_jobs():
     equal("force=True" in lines[0], True)
     equal(eq.delete_jobs(["d1", "d2"], force=True, dry_run=True), 2)
     equal(eq.delete_jobs(["d1", "d2"], force=True, after=-1), 0)
+    # a query without a result is not one for all jobs
+    for nothing in (eq.get_jobs(tags="exp_name:nosuch", fmt="terse"), [], (), set(), "", " , ", None):
+        raises(ValueError, eq.delete_jobs, nothing, force=True, dry_run=True)
+    equal(eq.delete_jobs(eq.get_jobs(tags="exp_name:nosuch", fmt="orm"), force=True, dry_run=True), 0)
+    equal(eq.delete_jobs([], force=True, dry_run=True, before=0) > 1, True)
     equal(eq.delete_jobs("d1"), 1)
     equal(eq.retire_jobs(0), 0)
     days = (datetime.datetime.now() - datetime.datetime(2019, 12, 31)).days
