@@ -45,29 +45,35 @@ batch() {
 }
 
 @test "no suggestion for hosts that were not recorded, and none of 0" {
-  # two hosts were granted, one of them has records
-  SLURM_JOB_ID=7 SLURM_JOB_CPUS_PER_NODE='8(x2)' SLURM_JOB_NUM_NODES=2 SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=8 \
-    SLURM_MEM_PER_NODE=4096 PLIMSOLL_ASK_BATCH_SYSTEM=no plimsoll run -q -- "$PROGRAMS/actor" burn 1100
-  plimsoll submit -q "$PLIMSOLL_PREFIX/7"
-  plimsoll advise 7 --json >advice.json
-  equal cores "$(jq -c '.request[0] | [.asked, .used, .suggested, (.reason | contains("some of its hosts"))]' advice.json)" '[16,1,null,true]'
-  equal memory "$(jq -c '.request[1] | [.asked, .used > 0, .suggested]' advice.json)" '[4294967296,true,null]'
-  equal findings "$(jq -r '.findings[].advice' advice.json | grep -cE -e 'Ask for|-c 1|--mem')" 0
-  plimsoll advise 7 | grep -F 'Nothing was recorded on 1 of its hosts'
-  # the same with records of both
-  native=$PL_SOURCE/tests/fixtures/job.py
+  local env=(--env 'SLURM_JOB_CPUS_PER_NODE=8(x2)' --env SLURM_JOB_NUM_NODES=2 --env SLURM_MEM_PER_NODE=4096) host
   for host in a b; do
     echo "{\"pid\": 10, \"ppid\": 1, \"exename\": \"m\", \"start\": 0, \"end\": 900, \"hostname\": \"$host\", \"usertime\": 9000000, \"rssmax\": 200000}"
   done | jq -s '{user: "u", start: 0, end: 900, procs: .}' >spec.json
-  env='--env SLURM_JOB_CPUS_PER_NODE=8(x2) --env SLURM_JOB_NUM_NODES=2 --env SLURM_MEM_PER_NODE=4096'
-  # shellcheck disable=SC2086 # words
-  python3 "$native" both --id both $env --spec <spec.json
-  # shellcheck disable=SC2086
-  jq '.procs[].rssmax = 0' spec.json | python3 "$native" none --id none $env --spec
-  plimsoll submit -q both none
+  # two hosts were granted, one of them has records
+  jq '.procs |= .[:1]' spec.json | python3 "$PL_SOURCE/tests/fixtures/job.py" one --id one "${env[@]}" --spec
+  python3 "$PL_SOURCE/tests/fixtures/job.py" both --id both "${env[@]}" --spec <spec.json
+  jq '.procs[].rssmax = 0' spec.json | python3 "$PL_SOURCE/tests/fixtures/job.py" none --id none "${env[@]}" --spec
+  plimsoll submit -q one both none
+  plimsoll advise one --json >advice.json
+  equal cores "$(jq -c '.request[0] | [.asked, .used, .suggested, (.reason | contains("some of its hosts"))]' advice.json)" '[16,1,null,true]'
+  equal memory "$(jq -c '.request[1] | [.asked, .used, .suggested]' advice.json)" '[4294967296,204800000,null]'
+  equal findings "$(jq -r '.findings[].advice' advice.json)" \
+    "Nothing was recorded on 1 of its hosts, where it may have worked: start its ranks with \`srun plimsoll run\`."
+  # the same with records of both
   equal both "$(plimsoll advise both --json | jq -c '.request[1] | [.used, .suggested]')" '[204800000,268435456]'
   # no memory was seen: Slurm takes --mem=0 for all of a node
   equal none "$(plimsoll advise none --json | jq -c '.request[1] | [.used, .suggested, .directive]')" '[null,null,null]'
+}
+
+@test "no suggestion from a job that lost a process for want of memory, even if its script went on" {
+  echo '{"user": "u", "start": 0, "end": 900, "procs": [
+    {"pid": 10, "ppid": 1, "exename": "m", "start": 0, "end": 900, "usertime": 9000000, "rssmax": 4000000},
+    {"pid": 11, "ppid": 10, "exename": "m", "start": 0, "end": 800, "usertime": 9000000, "rssmax": 1000, "exitsignal": 9}]}' |
+    python3 "$PL_SOURCE/tests/fixtures/job.py" killed --id killed --env SLURM_JOB_CPUS_PER_NODE=8 --env SLURM_MEM_PER_NODE=4096 --spec
+  plimsoll submit -q killed
+  plimsoll advise killed --json >advice.json
+  equal finding "$(jq -c '[.state, .findings[0].title]' advice.json)" '["completed","it most likely ran out of memory"]'
+  equal none "$(jq -c '[.request[].suggested]' advice.json)" '[null,null,null,null]'
 }
 
 @test "a table of several jobs, as text, CSV and JSON; a filter that nothing matches" {
