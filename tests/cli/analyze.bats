@@ -97,7 +97,7 @@ results() {
   run -4 plimsoll analyze --again --csv j4
   [[ $output == *"j4,,,duration,600000000,62000000,\"iqr,madz\",\"1 > 0, 362.881 > 3.5\""* ]] || fail "$output"
   run -1 plimsoll analyze nosuch
-  run -1 plimsoll analyze --where 'nosuch = 1'
+  run -2 plimsoll analyze --where 'nosuch = 1'
   run -2 plimsoll analyze --all-new j1
 }
 
