@@ -50,7 +50,9 @@ double cores_needed(const double *demand, const double *seconds, size_t count)
 
 static double up_to(double v, double step)
 {
-	return round_up(v / step - 1e-9) * step;
+	double steps = round_up(v / step - 1e-9);
+
+	return (steps < 1 ? 1 : steps) * step;
 }
 
 /* What to ask for if this much was used. */
@@ -122,6 +124,12 @@ void request_advise(const struct run_use *now, const struct run_use *past, size_
 
 		*a = (struct request_advice){
 			.asked = asked[i], .used = now->item[i], .suggested = NAN, .saving = NAN};
+		if (now->partly && item != ADVICE_TIME) {
+			a->reason =
+				"nothing was recorded on some of its hosts: start its ranks with "
+				"`srun plimsoll run`";
+			continue;
+		}
 		if (isnan(a->used)) {
 			a->reason = unknown[i];
 			continue;

@@ -16,6 +16,7 @@ extern const char *const advice_names[ADVICE_ITEMS]; /* "cores", "memory", "time
 struct run_use {
 	double item[ADVICE_ITEMS];
 	bool complete; /* it ended by itself, with exit status 0 */
+	bool partly;   /* nothing was recorded on some of its hosts */
 };
 
 struct request_advice {

@@ -91,11 +91,15 @@ static int analyse(struct inbox *in, struct store *s, int64_t job, const char *j
 	if (r >= 0)
 		r = analysis_by_models(s, &models, job, label.buf, &results, &notes);
 	if (r >= 0 && results->list.count)
-		r = analysis_store(s, job, results, why);
+		r = analysis_store_first(s, job, results, why);
 	else if (r < 0)
 		strbuf_addstr(why, store_error(s));
 	if (r == -ENOENT) { /* deleted meanwhile */
 		log_debug("job %s was deleted before it was analysed", label.buf);
+		return 0;
+	}
+	if (r == -EEXIST) { /* another daemon was faster, and tells its hook */
+		log_debug("job %s was analysed by somebody else", label.buf);
 		return 0;
 	}
 	tell_notes(in, &notes);

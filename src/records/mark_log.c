@@ -177,6 +177,9 @@ int mark_log_add(struct mark_log *l, int fd, uint64_t at, uint64_t size)
 	l->process.with_cpu = f.process.with_cpu && with_cpu;
 	l->dropped += h.dropped;
 	l->files++;
+	/* the end of the file is lost, unless it could not grow */
+	if (f.slots > room && !h.dropped)
+		l->damaged += f.slots - room;
 	return read_slots(l, fd, at + PLIMSOLL_MARK_HEADER, f.slots < room ? f.slots : room, &h);
 }
 

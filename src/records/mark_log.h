@@ -39,7 +39,7 @@ struct mark_log {
 	char **names;
 	size_t name_count, name_cap;
 	struct hash_map name_index; /* into names, by the bytes in the file */
-	uint64_t damaged;           /* slots that are no mark */
+	uint64_t damaged;           /* slots that are no mark, or missing at the end */
 	uint64_t dropped;           /* marks for which there was no room */
 	size_t files;
 };

@@ -93,6 +93,15 @@ static const char *state_of(const struct report *r)
 	return row->exitcode == 0 ? "completed" : "failed";
 }
 
+/* A script may go on, and end with 0, after a process of it was killed. */
+static bool ran_out_of_memory(const struct report *r)
+{
+	for (size_t i = 0; i < r->findings.count; i++)
+		if (r->findings.list[i].id == FINDING_OOM)
+			return true;
+	return false;
+}
+
 static const char *scheduler_of(const struct report *r)
 {
 	static const char *const names[] = {"slurm", "pbs", "oar", "lsf", "flux", "sge"};
@@ -124,10 +133,11 @@ void job_use_take(const struct report *r, struct job_use *u)
 	u->seconds = known(row->duration, 1e-6);
 	u->memory_least = r->memory_least;
 	u->use.item[ADVICE_CORES] = cores_of(r);
-	u->use.item[ADVICE_MEMORY] = r->unseen ? NAN : r->memory_most;
+	u->use.item[ADVICE_MEMORY] = r->unseen || !(r->memory_most > 0) ? NAN : r->memory_most;
 	u->use.item[ADVICE_TIME] = u->seconds;
 	take_gpus(r, u);
-	u->use.complete = !strcmp(u->state, "completed");
+	u->use.complete = !strcmp(u->state, "completed") && !ran_out_of_memory(r);
+	u->use.partly = report_hosts_missing(r) > 0;
 }
 
 double job_use_cpu_share(const struct job_use *u)

@@ -212,6 +212,17 @@ static inline int64_t report_cpu(const struct report *r)
 {
 	return r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised;
 }
+/* Hosts that the batch system granted, and on which nothing was recorded although it was on others.
+ */
+static inline int64_t report_hosts_missing(const struct report *r)
+{
+	int64_t by_records = (int64_t)r->show.list.rows[0].hosts.count,
+		by_samples = (int64_t)(r->hosts.count + r->hosts.left_out),
+		seen = by_records > by_samples ? by_records : by_samples,
+		missing = r->request.item[REQUEST_NODES] - seen;
+
+	return seen && missing > 0 ? missing : 0;
+}
 struct report_memory report_memory(const struct report *r);
 /* ", 69 MiB to 77 MiB in all processes together (...)", behind the largest process. */
 void report_add_memory(const struct report *r, struct strbuf *out);

@@ -558,6 +558,7 @@ void report_find(struct report_loading *l)
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	report_add_signals(&signals, l->tally.signals);
 	f.signals = signals.buf;
+	f.hosts_missing = (double)report_hosts_missing(r);
 	if (r->unseen) {
 		f.unseen = (double)r->unseen;
 		f.cpu = f.memory_most = NAN;

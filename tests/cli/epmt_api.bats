@@ -101,6 +101,18 @@ P
   [[ "$output" == "usage: epmt python "* ]]
 }
 
+@test "operations of a job with phases are those of its tags" {
+  export PLIMSOLL_DB=$WORK/phases.db
+  plimsoll run -q -o job -- sh -c 'plimsoll mark solve; PAPIEX_TAGS=op:a sh -c "exit 0"; plimsoll mark --end'
+  plimsoll submit -q job
+  equal ours "$(plimsoll ops last --json | jq -c '[.[].origin] | sort')" '["script","tags"]'
+  epmt python -c 'import epmt.epmt_query as eq
+job = eq.get_jobs(fmt="terse")
+print([(r["tags"], r["num_procs"]) for r in eq.get_op_metrics(job, fmt="dict")], [o["tags"] for o in eq.get_ops(job, ["op:a", "phase:solve"])])' >said
+  equal epmt "$(cat said)" "[({'op': 'a'}, 1)] [{'op': 'a'}]"
+  equal list "$(epmt list op_metrics | grep -o "{[^}]*}")" "{'op': 'a'}"
+}
+
 @test "epmt shell: the modules are imported" {
   printf 'print(eq.get_jobs("j1", fmt="terse"), es.iqr.__name__, eod.__name__, exp.__name__)\n' | epmt shell >said 2>&1 || true
   grep -qF "['j1'] iqr epmt.epmt_outliers epmt.epmt_exp_explore" said || fail "$(cat said)"

@@ -197,6 +197,11 @@ def test_delete_jobs():
     equal("force=True" in lines[0], True)
     equal(eq.delete_jobs(["d1", "d2"], force=True, dry_run=True), 2)
     equal(eq.delete_jobs(["d1", "d2"], force=True, after=-1), 0)
+    # a query without a result is not one for all jobs
+    for nothing in (eq.get_jobs(tags="exp_name:nosuch", fmt="terse"), [], (), set(), "", " , ", None):
+        raises(ValueError, eq.delete_jobs, nothing, force=True, dry_run=True)
+    equal(eq.delete_jobs(eq.get_jobs(tags="exp_name:nosuch", fmt="orm"), force=True, dry_run=True), 0)
+    equal(eq.delete_jobs([], force=True, dry_run=True, before=0) > 1, True)
     equal(eq.delete_jobs("d1"), 1)
     equal(eq.retire_jobs(0), 0)
     days = (datetime.datetime.now() - datetime.datetime(2019, 12, 31)).days
@@ -518,6 +523,9 @@ VECTOR = [1, 2, 1, 1, 1, 1, 2, 1, 0, 2, 100]
 @row("epmt_stat", "z_score", "iqr", "modified_z_score", "scores_of")
 def test_scores():
     scores, highest, mean, deviation = es.z_score([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000])
+    # counters of more than 63 bits, and truth values
+    equal(list(es.iqr([2**64] * 4 + [2**66])[0]), [0, 0, 0, 0, 1])
+    equal(list(es.modified_z_score([True, True, False])[0]), [0.0, 0.0, 2.0235])
     equal((list(scores)[-2:], highest, mean, deviation), ([0.3005, 3.1621], 3.1621, 95.9091, 285.9118))
     equal(list(es.z_score([5, 5, 5])[0]), [0, 0, 0])
     equal(list(es.z_score([10], (1.0, 4.0, 2.0))[0]), [3.0])

@@ -113,6 +113,8 @@ rssmax,4,79333996,79388656,79524924,normal,"
   equal both "$(plimsoll query -p 'num_procs = 5' --count-by host --json | jq -c 'map([.value, .count])')" '[["node1",10]]'
   equal limit "$(plimsoll procs 1 --count-by pid -n 2 --csv | wc -l)" 3
   equal filtered "$(plimsoll procs 1 --count-by pid --where 'rchar = 1000' --json | jq length)" 1
+  run -2 plimsoll procs 1 --count-by pid --order -cpu_time
+  run -2 plimsoll list --by exp --ids
   for key in tag.op tags "pid; DROP TABLE process" -- nonsense -pid; do
     run -2 plimsoll procs 1 --count-by="$key"
     [[ $output == *"cannot count processes by '$key'"* ]] || fail "$output"

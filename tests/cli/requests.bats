@@ -44,6 +44,38 @@ batch() {
     '[null,null,true]'
 }
 
+@test "no suggestion for hosts that were not recorded, and none of 0" {
+  local env=(--env 'SLURM_JOB_CPUS_PER_NODE=8(x2)' --env SLURM_JOB_NUM_NODES=2 --env SLURM_MEM_PER_NODE=4096) host
+  for host in a b; do
+    echo "{\"pid\": 10, \"ppid\": 1, \"exename\": \"m\", \"start\": 0, \"end\": 900, \"hostname\": \"$host\", \"usertime\": 9000000, \"rssmax\": 200000}"
+  done | jq -s '{user: "u", start: 0, end: 900, procs: .}' >spec.json
+  # two hosts were granted, one of them has records
+  jq '.procs |= .[:1]' spec.json | python3 "$PL_SOURCE/tests/fixtures/job.py" one --id one "${env[@]}" --spec
+  python3 "$PL_SOURCE/tests/fixtures/job.py" both --id both "${env[@]}" --spec <spec.json
+  jq '.procs[].rssmax = 0' spec.json | python3 "$PL_SOURCE/tests/fixtures/job.py" none --id none "${env[@]}" --spec
+  plimsoll submit -q one both none
+  plimsoll advise one --json >advice.json
+  equal cores "$(jq -c '.request[0] | [.asked, .used, .suggested, (.reason | contains("some of its hosts"))]' advice.json)" '[16,1,null,true]'
+  equal memory "$(jq -c '.request[1] | [.asked, .used, .suggested]' advice.json)" '[4294967296,204800000,null]'
+  equal findings "$(jq -r '.findings[].advice' advice.json)" \
+    "Nothing was recorded on 1 of its hosts, where it may have worked: start its ranks with \`srun plimsoll run\`."
+  # the same with records of both
+  equal both "$(plimsoll advise both --json | jq -c '.request[1] | [.used, .suggested]')" '[204800000,268435456]'
+  # no memory was seen: Slurm takes --mem=0 for all of a node
+  equal none "$(plimsoll advise none --json | jq -c '.request[1] | [.used, .suggested, .directive]')" '[null,null,null]'
+}
+
+@test "no suggestion from a job that lost a process for want of memory, even if its script went on" {
+  echo '{"user": "u", "start": 0, "end": 900, "procs": [
+    {"pid": 10, "ppid": 1, "exename": "m", "start": 0, "end": 900, "usertime": 9000000, "rssmax": 4000000},
+    {"pid": 11, "ppid": 10, "exename": "m", "start": 0, "end": 800, "usertime": 9000000, "rssmax": 1000, "exitsignal": 9}]}' |
+    python3 "$PL_SOURCE/tests/fixtures/job.py" killed --id killed --env SLURM_JOB_CPUS_PER_NODE=8 --env SLURM_MEM_PER_NODE=4096 --spec
+  plimsoll submit -q killed
+  plimsoll advise killed --json >advice.json
+  equal finding "$(jq -c '[.state, .findings[0].title]' advice.json)" '["completed","it most likely ran out of memory"]'
+  equal none "$(jq -c '[.request[].suggested]' advice.json)" '[null,null,null,null]'
+}
+
 @test "a table of several jobs, as text, CSV and JSON; a filter that nothing matches" {
   batch 5 -- "$PROGRAMS/actor" return 0
   batch 6 -- "$PROGRAMS/actor" return 3

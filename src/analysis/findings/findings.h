@@ -98,6 +98,7 @@ struct finding_figures {
 
 	double ranks, rank_mean, rank_most; /* CPU s */
 	double hosts, host_mean, host_most;
+	double hosts_missing;                     /* granted, but nothing was recorded there */
 	double peers, peer_mean, peer_most;       /* processes of one program at the same time */
 	double workers, worker_mean, worker_most; /* threads of a process, without its first */
 	double gpus, gpus_idle, gpu_busy;         /* gpu_busy: 0..1, mean of all */

@@ -110,7 +110,7 @@ void rule_network(const struct finding_figures *f, struct findings *to)
 static void advise_gpus(const struct finding_figures *f, struct strbuf *out, bool idle)
 {
 	if (!finding_whole(f))
-		say(out, "It did not complete: what a complete run needs is unknown.");
+		finding_add_incomplete(f, out);
 	else if (idle && !f->granted)
 		say(out,
 		    "Check that the program uses them (CUDA_VISIBLE_DEVICES); the idle ones may "

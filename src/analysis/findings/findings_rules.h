@@ -50,8 +50,10 @@ void finding_add_top(const struct finding_figures *f, struct strbuf *out);
 double finding_tasks(const struct finding_figures *f);
 /* Its id, for commands. */
 const char *finding_job(const struct finding_figures *f);
-/* It completed without error: what it used is what it needs. */
+/* It completed without error, and all of it was recorded: what it used is what it needs. */
 bool finding_whole(const struct finding_figures *f);
+/* The advice for one that is not whole. */
+void finding_add_incomplete(const struct finding_figures *f, struct strbuf *out);
 /* " (-c 4)", or " (-c 2 for each of 4 ranks)": so many cores in all, rounded up. */
 void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores);
 bool finding_out_of_memory(const struct finding_figures *f);

@@ -199,8 +199,19 @@ const char *finding_job(const struct finding_figures *f)
 bool finding_whole(const struct finding_figures *f)
 {
 	return !f->running && !f->cut_off && !f->at_time_limit && !(f->crashed >= 1) &&
-	       !(f->unseen >= 1) && !(f->exitcode > 0 || f->exitcode < 0) &&
-	       !finding_out_of_memory(f);
+	       !(f->unseen >= 1) && !(f->hosts_missing >= 1) &&
+	       !(f->exitcode > 0 || f->exitcode < 0) && !finding_out_of_memory(f);
+}
+
+void finding_add_incomplete(const struct finding_figures *f, struct strbuf *out)
+{
+	if (f->hosts_missing >= 1)
+		say(out,
+		    "Nothing was recorded on %W of its hosts, where it may have worked: start its "
+		    "ranks with `srun plimsoll run`.",
+		    f->hosts_missing);
+	else
+		say(out, "It did not complete: what a complete run needs is unknown.");
 }
 
 void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores)

@@ -134,6 +134,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_store_ struct store *s = NULL;
 	struct job_ids ids = {0};
 
+	if (o->by.count && o->ids)
+		return usage_error("list", "list: --ids prints jobs, and --by groups of them");
 	if (add_options(where, o, &why) < 0) {
 		log_error("filter: %s", why.buf);
 		return EXIT_USAGE;

@@ -67,6 +67,9 @@ static int check(struct context *ctx)
 
 	if (o->histogram.sum && !o->histogram.key)
 		return usage_error("procs", "procs: --sum needs --count-by");
+	if (o->histogram.key && o->filter.order)
+		return usage_error("procs", "procs: --order sorts processes, and --count-by prints "
+					    "counts, the largest first");
 	if (o->histogram.key && proc_histogram_check(&o->histogram, &why) < 0)
 		return usage_error("procs", "%s", why.buf);
 	if (add_options(f, o, &why) == 0)

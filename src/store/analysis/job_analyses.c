@@ -178,7 +178,8 @@ static int drop_alerts(struct store *s, int64_t job, const struct value *results
 	return r;
 }
 
-int analysis_store(struct store *s, int64_t job, const struct value *results, struct strbuf *why)
+static int store_results(struct store *s, int64_t job, const struct value *results, bool first,
+			 struct strbuf *why)
 {
 	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	bool inner;
@@ -187,13 +188,29 @@ int analysis_store(struct store *s, int64_t job, const struct value *results, st
 	if (r < 0)
 		return r;
 	value_to_json(results, &j, NULL);
-	r = put(s, job, ANALYSIS_OUTLIERS, j.out.buf, j.out.len);
+	if (first) {
+		r = analysis_is_done(s, job);
+		r = r > 0 ? -EEXIST : r;
+	}
+	if (r == 0)
+		r = put(s, job, ANALYSIS_OUTLIERS, j.out.buf, j.out.len);
 	if (r == 0)
 		r = drop_alerts(s, job, results);
 	for (size_t i = 0; i < results->list.count && r == 0; i++)
 		if (value_get_int(results->list.items[i], "count") > 0)
 			r = add_alert(s, job, results->list.items[i]);
 	return end_with(s, r, inner, why);
+}
+
+int analysis_store(struct store *s, int64_t job, const struct value *results, struct strbuf *why)
+{
+	return store_results(s, job, results, false, why);
+}
+
+int analysis_store_first(struct store *s, int64_t job, const struct value *results,
+			 struct strbuf *why)
+{
+	return store_results(s, job, results, true, why);
 }
 
 int alerts_move(struct store *s, int64_t from, int64_t to)

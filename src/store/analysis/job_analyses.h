@@ -35,6 +35,9 @@ int analysis_is_done(struct store *s, int64_t job);
  * acknowledged if it is about the same features. Within the caller's transaction, if there is one.
  * -ENOENT: the job is gone. */
 int analysis_store(struct store *s, int64_t job, const struct value *results, struct strbuf *why);
+/* The same for a job that was not analysed yet. -EEXIST: somebody else has done so meanwhile. */
+int analysis_store_first(struct store *s, int64_t job, const struct value *results,
+			 struct strbuf *why);
 
 /* The alerts of a job that is stored again under another number. */
 int alerts_move(struct store *s, int64_t from, int64_t to);

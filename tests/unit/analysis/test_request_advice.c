@@ -30,7 +30,7 @@ static void cores(void **state)
 
 static struct run_use use(double c, double memory, double seconds, bool complete)
 {
-	return (struct run_use){{c, memory, seconds, NAN}, complete};
+	return (struct run_use){{c, memory, seconds, NAN}, complete, false};
 }
 
 static void smaller(void **state)
@@ -51,6 +51,21 @@ static void smaller(void **state)
 	/* four tasks share the cores: each gets the same number */
 	request_advise(&now, NULL, 0, asked, 4, a);
 	near(a[ADVICE_CORES].suggested, 4);
+}
+
+/* Hosts without a record may need more; a request of 0 would be one for everything. */
+static void unknown_parts(void **state)
+{
+	struct run_use now = use(1, 280 * MIB, 0, true);
+	const double asked[] = {16, 8 * GIB, 36000, NAN};
+	struct request_advice a[ADVICE_ITEMS];
+
+	(void)state;
+	now.partly = true;
+	request_advise(&now, NULL, 0, asked, 2, a);
+	assert_true(isnan(a[ADVICE_CORES].suggested) && isnan(a[ADVICE_MEMORY].suggested));
+	assert_non_null(strstr(a[ADVICE_MEMORY].reason, "some of its hosts"));
+	near(a[ADVICE_TIME].suggested, 300);
 }
 
 static void earlier_runs(void **state)
@@ -105,9 +120,8 @@ static void none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cores),
-		cmocka_unit_test(smaller),
-		cmocka_unit_test(earlier_runs),
+		cmocka_unit_test(cores),         cmocka_unit_test(smaller),
+		cmocka_unit_test(unknown_parts), cmocka_unit_test(earlier_runs),
 		cmocka_unit_test(none),
 	};
 

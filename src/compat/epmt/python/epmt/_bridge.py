@@ -67,7 +67,7 @@ def ask(*words, accepted=(0,)):
 def stat(**request):
     """Statistics of numbers, by the same code as `plimsoll outliers`."""
     try:
-        text = json.dumps(request, allow_nan=False, default=_plain).encode()
+        text = json.dumps(_as_numbers(request), allow_nan=False, default=_plain).encode()
     except ValueError as error:
         raise ValueError("the values contain at least one NaN or infinity") from error
     return _with_infinity(json.loads(run("epmt", "stat", text=text)))
@@ -75,7 +75,16 @@ def stat(**request):
 
 def _plain(number):
     """Numbers and arrays of NumPy."""
-    return number.tolist() if hasattr(number, "tolist") else float(number)
+    return _as_numbers(number.tolist()) if hasattr(number, "tolist") else float(number)
+
+
+def _as_numbers(v):
+    """Truth values count as 0 and 1, and integers of more than 64 bits as numbers nearby."""
+    if isinstance(v, (list, tuple)):
+        return [_as_numbers(x) for x in v]
+    if isinstance(v, dict):
+        return {k: _as_numbers(x) for k, x in v.items()}
+    return float(v) if isinstance(v, bool) or isinstance(v, int) and not -2**63 <= v < 2**63 else v
 
 
 def _with_infinity(v):

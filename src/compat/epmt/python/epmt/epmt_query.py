@@ -47,6 +47,10 @@ def _is_nothing(jobs):
     return (isinstance(jobs, Query) or _bridge.is_frame(jobs)) and not len(jobs)
 
 
+def _names_jobs(jobs):
+    return bool(jobs.replace(",", "").strip()) if isinstance(jobs, str) else _bridge.is_frame(jobs) or bool(jobs)
+
+
 def _formed(rows, fmt, table):
     if fmt == "orm":
         return Query(table(r) for r in rows)
@@ -179,8 +183,11 @@ def delete_jobs(jobs, force=False, before=None, after=None, warn=True, remove_mo
                 skip_unprocessed=False, dry_run=False):
     """Removes jobs from the store, and returns how many::Jobs
 
-    [] means all jobs, usually with before or after. More than one job needs force=True. Jobs that a reference model was
-    made from are spared unless remove_models=True, which removes these models, too."""
+    [] means all jobs with before or after, and is an error without: it is also what a query without a result returns.
+    More than one job needs force=True. Jobs that a reference model was made from are spared unless remove_models=True,
+    which removes these models, too."""
+    if before is None and after is None and not _is_nothing(jobs) and not _names_jobs(jobs):
+        raise ValueError("no job is named; [] means all jobs only with before or after")
     ids = get_jobs(jobs, before=before, after=after, limit=limit, offset=offset, fmt="terse")
     if len(ids) > 1 and not force:
         _bridge.logger.warning("nothing deleted: force=True is needed to delete %d jobs", len(ids))
