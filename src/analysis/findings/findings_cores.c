@@ -263,7 +263,7 @@ static void advise_fewer(const struct finding_figures *f, struct strbuf *out)
 	double enough = enough_cores(f);
 
 	if (!finding_whole(f))
-		say(out, "It did not complete: what a complete run needs is unknown.");
+		finding_add_incomplete(f, out);
 	else if (!f->granted)
 		say(out,
 		    "If its work can be divided, divide it among more threads or processes; or "
