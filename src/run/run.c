@@ -24,6 +24,8 @@
 #include "views/jobs/job_details.h"
 #include "views/summary.h"
 
+#define LATE_STEPS 20 /* of 5 ms */
+
 /* ---- before --------------------------------------------------------------------------------- */
 
 static void begin_metadata(struct running *r)
@@ -259,10 +261,23 @@ static void asked_to_end(void *user, int sig)
 	(void)run_file_write_metadata(&r->file, r->metadata);
 }
 
+/* A batch system signals one process after the other: ours may come a moment after the end of the
+ * command. */
+static int late_signal(const struct running *r, const struct supervise_result *res)
+{
+	const struct timespec step = {.tv_nsec = 5000000};
+	bool asked = r->origin == JOB_SCHEDULER && WIFSIGNALED(res->status) &&
+		     WTERMSIG(res->status) == SIGTERM;
+
+	for (int i = 0; asked && !held_signal() && i < LATE_STEPS; i++)
+		nanosleep(&step, NULL);
+	return held_signal();
+}
+
 /* A signal to all processes may have ended the command before we got it. */
 static void warn_if_cut_off(struct running *r, const struct supervise_result *res)
 {
-	int late = held_signal();
+	int late = res->end_signal ? 0 : late_signal(r, res);
 	bool by_it = late && WIFSIGNALED(res->status) && WTERMSIG(res->status) == late;
 
 	if ((res->end_signal || by_it) && !value_get(r->metadata, "cut_off"))
