@@ -432,9 +432,12 @@ void rule_unmeasured(const struct finding_figures *f, struct findings *to)
 		say(&d.title, "it waited, and nobody looked for what");
 		say(&d.details, "for %T of %T it neither computed nor waited for a core or a disk.",
 		    saving, f->duration);
-		say(&d.advice,
-		    "Record the next one with `plimsoll run --sample 1s`: it looks at what "
-		    "threads wait for.");
+		if (f->hosts_missing >= 1)
+			finding_add_incomplete(f, &d.advice);
+		else
+			say(&d.advice,
+			    "Record the next one with `plimsoll run --sample 1s`: it looks at what "
+			    "threads wait for.");
 		finding_add_run(f, &d.command);
 	}
 	evidence(&d, "residue", f->time.part[CORE_RESIDUE], "s", NULL);

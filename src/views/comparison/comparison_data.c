@@ -161,6 +161,16 @@ static struct median_interval interval_of(const struct run_comparison *c, size_t
 	return median_interval_of(c->rows[i].a, c->rows[i].a_count, c->alpha);
 }
 
+/* The median lies outside of all n values with a probability of 2 / 2^n. */
+static int runs_of_interval(double alpha)
+{
+	int runs = 1;
+
+	for (double outside = 1; outside > alpha && runs < 64; outside /= 2)
+		runs++;
+	return runs;
+}
+
 int run_summary_table(const struct run_comparison *c, FILE *f)
 {
 	static const struct terminal_table_column columns[] = {
@@ -200,9 +210,8 @@ int run_summary_table(const struct run_comparison *c, FILE *f)
 	}
 	terminal_table_print(&t, f);
 	terminal_table_release(&t);
-	/* the median lies outside of all n values with a probability of 2 / 2^n */
 	if (!with_interval)
-		fprintf(f, "\nan interval needs %.0f runs\n", ceil(1 - log2(c->alpha)));
+		fprintf(f, "\nan interval needs %d runs\n", runs_of_interval(c->alpha));
 	return output_error(f);
 }
 
