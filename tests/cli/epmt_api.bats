@@ -101,7 +101,7 @@ P
   [[ "$output" == "usage: epmt python "* ]]
 }
 
-@test "operations of a job with phases are those of its tags" {
+@test "operations of a job with phases are those of its tags, and a phase where tags ask for it" {
   export PLIMSOLL_DB=$WORK/phases.db
   plimsoll run -q -o job -- sh -c 'plimsoll mark solve; PAPIEX_TAGS=op:a sh -c "exit 0"; plimsoll mark --end'
   plimsoll submit -q job
@@ -109,7 +109,7 @@ P
   epmt python -c 'import epmt.epmt_query as eq
 job = eq.get_jobs(fmt="terse")
 print([(r["tags"], r["num_procs"]) for r in eq.get_op_metrics(job, fmt="dict")], [o["tags"] for o in eq.get_ops(job, ["op:a", "phase:solve"])])' >said
-  equal epmt "$(cat said)" "[({'op': 'a'}, 1)] [{'op': 'a'}]"
+  equal epmt "$(cat said)" "[({'op': 'a'}, 1)] [{'op': 'a'}, {'phase': 'solve'}]"
   equal list "$(epmt list op_metrics | grep -o "{[^}]*}")" "{'op': 'a'}"
 }
 
