@@ -149,8 +149,8 @@ load store
   equal list "$(epmt list)" '[]'
 }
 
-@test "epmt: what needs Python says what there is instead" {
-  for command in shell python unittest integration; do
+@test "epmt: tests of the older tool say what there is instead" {
+  for command in unittest integration; do
     run -1 epmt $command
     [[ $output == *"$command: "* ]] || fail "$output"
   done
