@@ -85,7 +85,7 @@ static void errors(void **state)
 	assert_int_equal(job_selection_find(&js, *state, words, 2, NULL, &why), -ENOENT);
 	assert_non_null(strstr(why.buf, "nothing"));
 	strbuf_reset(&why);
-	assert_int_equal(job_selection_find(&js, *state, NULL, 0, "foo = 1", &why), -ENOENT);
+	assert_int_equal(job_selection_find(&js, *state, NULL, 0, "foo = 1", &why), -EINVAL);
 	assert_true(str_prefix(why.buf, "filter: col 1: unknown key 'foo'"));
 }
 
