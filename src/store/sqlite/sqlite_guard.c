@@ -52,7 +52,7 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser PL_UNUSED)
 	} limits[] = {
 		{SQLITE_LIMIT_LENGTH, 256 << 20},         {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
 		{SQLITE_LIMIT_EXPR_DEPTH, 500},           {SQLITE_LIMIT_ATTACHED, 0},
-		{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 5000}, {SQLITE_LIMIT_WORKER_THREADS, 0},
+		{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 5000}, {SQLITE_LIMIT_WORKER_THREADS, 2},
 	};
 	sqlite3 *db = s->state;
 
