@@ -11,6 +11,7 @@
 #include "jobs/metadata_file.h"
 #include "store/import/import.h"
 #include "store/query.h"
+#include "store/viewer.h"
 
 /* Prints the warnings of an import; for stored jobs `show` does. */
 static void tell_warnings(struct store *s, int64_t job)
@@ -28,6 +29,8 @@ static int load_path(struct context *ctx, const char *path, struct store **ret, 
 	const struct import_options o = {.running = true};
 	struct import_result in = {.details = STRBUF_INIT};
 
+	if (!viewer_of_environment_may_read(path))
+		return strbuf_fail(why, -ENOENT, "there is no job '%s'", path);
 	int r = store_open(ret, ":memory:", STORE_WRITE, why);
 	if (r == 0)
 		r = import_submit(&ctx->config, *ret, path, &o, &in, why);
@@ -54,7 +57,7 @@ static bool waits(const struct context *ctx, const char *name)
 {
 	_cleanup_free_ char *at = job_directory_find(&ctx->config, name);
 
-	return at != NULL;
+	return at && viewer_of_environment_may_read(at);
 }
 
 int job_argument_instead(struct context *ctx, const char *name, struct store **ret,

@@ -117,3 +117,52 @@ int job_selection_find(struct job_selection *js, struct store *s, char *const *w
 		strbuf_addf(why, "%s", store_error(s));
 	return r;
 }
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+#define ARRAY_TASKS_MAX 100000
+
+/* Slurm numbers tasks when they start: their ids follow that of the array. Ids are texts, and
+ * numbers of the same length have the order of texts: a range for each length. */
+static void add_id_ranges(struct strbuf *sql, uint64_t from)
+{
+	uint64_t end = from + ARRAY_TASKS_MAX, longer = 1;
+
+	for (; from <= end; from = longer) {
+		while (longer <= from)
+			longer *= 10;
+		uint64_t last = longer - 1 < end ? longer - 1 : end;
+
+		strbuf_addf(sql,
+			    "(j.jobid >= '%llu' AND j.jobid <= '%llu' AND length(j.jobid) = "
+			    "length('%llu')) OR ",
+			    (unsigned long long)from, (unsigned long long)last,
+			    (unsigned long long)from);
+	}
+}
+
+int job_selection_add_array(struct job_selection *js, struct store *s, const char *id)
+{
+	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	_cleanup_free_ char *task = xasprintf("%%\"array_job\":\"%s\"%%", id),
+			    *named = xasprintf("%s_%%", id);
+	size_t before = js->count;
+	uint64_t number;
+
+	if (strlen(id) > 18 || parse_u64(id, &number) < 0)
+		return 0;
+	strbuf_addstr(&sql,
+		      "SELECT " COLUMNS " FROM job j JOIN job_meta m ON m.job = j.no WHERE (");
+	add_id_ranges(&sql, number);
+	strbuf_addf(&sql, "j.jobid LIKE $1) AND %sm.json%s LIKE $2", s->engine->text_before,
+		    s->engine->text_after);
+	_cleanup_stmt_ struct stmt *st = store_query(s, sql.buf, db_str(named), db_str(task));
+	int r = add_rows(js, s, st);
+	if (r < 0)
+		return r;
+	int found = (int)(js->count - before);
+	if (js->count)
+		qsort(js->v, js->count, sizeof(*js->v), by_start);
+	drop_repeated(js);
+	return found;
+}

@@ -26,6 +26,8 @@ void job_selection_release(struct job_selection *js);
  */
 int job_selection_find(struct job_selection *js, struct store *s, char *const *words, size_t count,
 		       const char *where, struct strbuf *why);
+/* Adds the tasks of an array of Slurm, by its id. How many it has; 0: no task is stored. */
+int job_selection_add_array(struct job_selection *js, struct store *s, const char *id);
 /* The exit status for its error: a filter that cannot be read is wrong usage. */
 static inline int job_selection_status(int r)
 {

@@ -4,14 +4,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/strbuf.h"
 #include "core/system/spawn.h"
 #include "core/util.h"
+#include "jobs/host_list.h"
 
 #define COUNT_MAX ((int64_t)1 << 40)
 #define DIGITS_MAX ((int64_t)1 << 32)
 #define ANSWER_MAX 65536
 #define ANSWER_MS 1000
+#define RAN_BEFORE "ran_before"
+#define RAN_BEFORE_MAX (400 * 86400)
 
 const char *const request_names[REQUEST_ITEMS] = {
 	[REQUEST_CORES] = "cores",   [REQUEST_TASKS] = "tasks", [REQUEST_NODES] = "nodes",
@@ -33,12 +37,14 @@ static int64_t times(int64_t a, int64_t b)
 
 /* ---- environment ---------------------------------------------------------------------------- */
 
-/* "16(x4),8" is 72, the most of a host is 16; -1: another format. */
-static int64_t cpus_per_node(const char *s, int64_t *ret_most)
+/* "16(x4),8" is 72, the most of a host is 16, that of the host with index 4 is 8; -1: another
+ * format. */
+static int64_t cpus_per_node(const char *s, int64_t *ret_most, int64_t index, int64_t *ret_one)
 {
 	int64_t sum = 0;
 
 	*ret_most = 0;
+	*ret_one = -1;
 	while (*s) {
 		char *end;
 		long n = strtol(s, &end, 10), hosts = 1;
@@ -51,6 +57,9 @@ static int64_t cpus_per_node(const char *s, int64_t *ret_most)
 			end++;
 		if ((*end && *end != ',') || hosts <= 0 || hosts > 1 << 20)
 			return -1;
+		if (index >= 0 && index < hosts)
+			*ret_one = n;
+		index -= hosts;
 		sum += (int64_t)n * hosts;
 		*ret_most = n > *ret_most ? n : *ret_most;
 		s = *end ? end + 1 : end;
@@ -99,8 +108,8 @@ static int64_t visible_devices(const char *text)
 static void take_slurm(request_lookup get, const void *user, struct job_request *r)
 {
 	const char *each = get(user, "SLURM_JOB_CPUS_PER_NODE"), *gpus = get(user, "SLURM_GPUS");
-	int64_t nodes = number(get, user, "SLURM_JOB_NUM_NODES"), most = 0,
-		cores = each ? cpus_per_node(each, &most) : -1,
+	int64_t nodes = number(get, user, "SLURM_JOB_NUM_NODES"), most = 0, one,
+		cores = each ? cpus_per_node(each, &most, -1, &one) : -1,
 		end = number(get, user, "SLURM_JOB_END_TIME"),
 		start = number(get, user, "SLURM_JOB_START_TIME"), mib;
 
@@ -132,6 +141,20 @@ void request_from_environment(request_lookup get, const void *user, struct job_r
 	int64_t nodes = r->item[REQUEST_NODES] > 0 ? r->item[REQUEST_NODES] : 1;
 	take(r, REQUEST_GPUS, times(visible_devices(get(user, "CUDA_VISIBLE_DEVICES")), nodes));
 	take(r, REQUEST_GPUS, times(visible_devices(get(user, "ROCR_VISIBLE_DEVICES")), nodes));
+}
+
+int64_t request_host_cores(request_lookup get, const void *user, const char *host)
+{
+	const char *each = get(user, "SLURM_JOB_CPUS_PER_NODE"),
+		   *list = get(user, "SLURM_JOB_NODELIST");
+	_cleanup_host_list_ struct host_list hosts = {0};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int64_t most, one = -1;
+
+	if (!each || !list || host_list_parse(&hosts, list, &why) < 0)
+		return -1;
+	ssize_t index = host_list_find(&hosts, host);
+	return index >= 0 && cpus_per_node(each, &most, index, &one) > 0 ? one : -1;
 }
 
 /* ---- answers of batch systems --------------------------------------------------------------- */
@@ -244,6 +267,8 @@ static void take_scontrol_line(const char *line, const char *end, struct job_req
 	if (str_prefix(line, "RunTime=")) {
 		p = behind(line, end, "TimeLimit=");
 		take(r, REQUEST_TIME, p ? seconds(p) : -1);
+		if (r->ran_before < 0)
+			r->ran_before = seconds(line + strlen("RunTime="));
 	} else if (str_prefix(line, "NumNodes=")) {
 		take(r, REQUEST_NODES, count_behind(line, end, "NumNodes="));
 		take(r, REQUEST_CORES, count_behind(line, end, "NumCPUs="));
@@ -288,6 +313,8 @@ void request_from_qstat(const char *text, struct job_request *r)
 	int64_t memory = -1;
 
 	while (next_line(&text, &line, &end)) {
+		if (str_prefix(line, "resources_used.walltime = ") && r->ran_before < 0)
+			r->ran_before = seconds(line + strlen("resources_used.walltime = "));
 		if (!str_prefix(line, "Resource_List."))
 			continue;
 		const char *name = line + strlen("Resource_List.");
@@ -353,6 +380,20 @@ static const char *own_variable(const void *user PL_UNUSED, const char *name)
 	return env_lookup(name);
 }
 
+/* By the clock of this host. Variables may be those of an outer job that began long ago, or a
+ * test's: a job does not run longer than its limit. */
+static void take_ran_before(struct job_request *r)
+{
+	int64_t start = number(own_variable, NULL, "SLURM_JOB_START_TIME"),
+		limit = r->item[REQUEST_TIME] > 0 ? r->item[REQUEST_TIME] : RAN_BEFORE_MAX,
+		ran = clock_realtime_us() / 1000000 - start;
+
+	if (start > 0 && ran >= 0)
+		r->ran_before = ran;
+	if (r->ran_before > limit)
+		r->ran_before = -1;
+}
+
 struct value *request_metadata(bool asks)
 {
 	static const char *const show[] = {"show", "job", NULL}, *const full[] = {"-f", NULL};
@@ -368,12 +409,15 @@ struct value *request_metadata(bool asks)
 	else if (asks && job_id_valid(id) && !strcmp(s->name, "pbs"))
 		ask("qstat", full, id, request_from_qstat, &r);
 	request_from_environment(own_variable, NULL, &r);
+	take_ran_before(&r);
 	for (size_t i = 0; i < REQUEST_ITEMS; i++) {
 		if (r.item[i] < 0)
 			continue;
 		out = out ? out : value_new(VALUE_DICT);
 		value_set(out, request_names[i], value_int(r.item[i]));
 	}
+	if (out && r.ran_before >= 0)
+		value_set(out, RAN_BEFORE, value_int(r.ran_before));
 	return out;
 }
 
@@ -386,4 +430,8 @@ void request_from_metadata(const struct value *dict, struct job_request *ret)
 		if (v && v->kind == VALUE_INT)
 			take(ret, (enum request_item)i, v->integer);
 	}
+	const struct value *ran =
+		dict && dict->kind == VALUE_DICT ? value_get(dict, RAN_BEFORE) : NULL;
+	if (ran && ran->kind == VALUE_INT && ran->integer >= 0 && ran->integer <= RAN_BEFORE_MAX)
+		ret->ran_before = ran->integer;
 }

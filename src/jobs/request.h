@@ -20,12 +20,11 @@ extern const char *const request_names[REQUEST_ITEMS];
 
 struct job_request {
 	int64_t item[REQUEST_ITEMS]; /* -1: not known */
+	int64_t ran_before; /* s that the batch job ran before its recording began; -1: not known */
 };
-#define REQUEST_UNKNOWN                        \
-	{                                      \
-		{                              \
-			-1, -1, -1, -1, -1, -1 \
-		}                              \
+#define REQUEST_UNKNOWN                      \
+	{                                    \
+		{-1, -1, -1, -1, -1, -1}, -1 \
 	}
 
 /* Looks up a variable of a job's environment. */
@@ -33,6 +32,9 @@ typedef const char *(*request_lookup)(const void *user, const char *name);
 
 /* By the variables that batch systems set in a job. Items that are known already stay. */
 void request_from_environment(request_lookup get, const void *user, struct job_request *r);
+/* CPUs that the batch system granted on one host of the job, which hosts need not share evenly;
+ * -1: not known. */
+int64_t request_host_cores(request_lookup get, const void *user, const char *host);
 /* By the output of `scontrol show job ID`, and of `qstat -f ID`. Items that are known stay. */
 void request_from_scontrol(const char *text, struct job_request *r);
 void request_from_qstat(const char *text, struct job_request *r);

@@ -36,6 +36,7 @@ static const char *const rank_names[] = {
 static const char *const size_names[] = {
 	"OMPI_COMM_WORLD_SIZE=", "PMIX_SIZE=", "PMI_SIZE=", "SLURM_NTASKS="};
 #define LAUNCHERS 4
+#define STEP_NAME "SLURM_STEP_ID="
 
 static bool env_number(const char *s, uint64_t *ret)
 {
@@ -45,11 +46,11 @@ static bool env_number(const char *s, uint64_t *ret)
 	return *s >= '0' && *s <= '9' && end - s < 10 && proc_number(&p, end, ret) && p == end;
 }
 
-/* Rank and size are of the best launcher with a rank; PMIx has no size, so it comes from the next
- * launcher. */
+/* The step, rank and size. The latter are of the best launcher with a rank; PMIx has no size, so it
+ * comes from the next launcher. */
 static void put_rank(struct fields *f, char **envp)
 {
-	const char *rank[LAUNCHERS] = {0}, *size[LAUNCHERS] = {0};
+	const char *rank[LAUNCHERS] = {0}, *size[LAUNCHERS] = {0}, *step = NULL;
 	uint64_t v;
 
 	for (; *envp; envp++) {
@@ -57,6 +58,8 @@ static void put_rank(struct fields *f, char **envp)
 
 		if (c != 'O' && c != 'P' && c != 'S')
 			continue;
+		if (starts_with(*envp, STEP_NAME))
+			step = *envp + sizeof(STEP_NAME) - 1;
 		for (int i = 0; i < LAUNCHERS; i++) {
 			if (starts_with(*envp, rank_names[i]))
 				rank[i] = *envp + str_len(rank_names[i]);
@@ -64,6 +67,9 @@ static void put_rank(struct fields *f, char **envp)
 				size[i] = *envp + str_len(size_names[i]);
 		}
 	}
+	/* those of the batch script and the like have longer numbers */
+	if (step && env_number(step, &v))
+		put_u64(f, METRIC_STEP, v);
 	for (int i = 0; i < LAUNCHERS; i++) {
 		if (!rank[i] || !env_number(rank[i], &v))
 			continue;

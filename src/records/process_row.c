@@ -74,7 +74,7 @@ static int fill_identity(struct accounting *b, const struct image *img, const st
 {
 	static const enum metric_id program[] = {METRIC_PATH,    METRIC_ARGV,     METRIC_TAGS,
 						 METRIC_MPIRANK, METRIC_NUMRANKS, METRIC_EVENTS,
-						 METRIC_COMM};
+						 METRIC_COMM,    METRIC_STEP};
 	static const enum metric_id place[] = {METRIC_PGID, METRIC_SID, METRIC_PROCDEV,
 					       METRIC_NSPID};
 	static const enum metric_id intent[] = {METRIC_PATH, METRIC_ARGV};

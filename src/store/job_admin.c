@@ -91,6 +91,10 @@ bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *ke
 	return true;
 }
 
+/* Tags have the start of their job, by which lists sort. */
+static const char put_tag[] = "INSERT INTO job_tag (job, key, value, start_us) VALUES ($1, $2, $3, "
+			      "coalesce((SELECT start_us FROM job WHERE no = $1), 0))";
+
 /* Replaces rows of a table (job, key, value). */
 static int change(struct store *s, const char *table, int64_t job, const struct value *dict,
 		  bool json, bool replace)
@@ -98,7 +102,8 @@ static int change(struct store *s, const char *table, int64_t job, const struct 
 	_cleanup_free_ char *clear = xasprintf("DELETE FROM %s WHERE job = $1", table);
 	_cleanup_free_ char *away = xasprintf("%s AND key = $2", clear);
 	_cleanup_free_ char *put =
-		xasprintf("INSERT INTO %s (job, key, value) VALUES ($1, $2, $3)", table);
+		json ? xasprintf("INSERT INTO %s (job, key, value) VALUES ($1, $2, $3)", table)
+		     : xstrdup(put_tag);
 	int r = store_begin(s);
 
 	if (r == 0 && replace)

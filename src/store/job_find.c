@@ -111,7 +111,7 @@ static int find_at(struct store *s, const char *path, int64_t *ret)
 	_cleanup_close_ int fd = open_metadata(path);
 	_cleanup_value_ struct value *meta = NULL;
 
-	if (fd < 0 || meta_from_file(fd, &meta, &why) < 0)
+	if (s->narrow || fd < 0 || meta_from_file(fd, &meta, &why) < 0)
 		return -ENOENT;
 	const char *id = metadata_text(meta, KEY_ID);
 	return id ? find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", id, ret) : -ENOENT;
@@ -120,8 +120,9 @@ static int find_at(struct store *s, const char *path, int64_t *ret)
 /* Explains why there is no such job: it may not be stored yet. */
 static void tell_none(const struct store *s, const char *name, struct strbuf *why)
 {
-	_cleanup_close_ int fd = open_metadata(name);
-	_cleanup_free_ char *lies = s->config ? job_directory_find(s->config, name) : NULL;
+	_cleanup_close_ int fd = s->narrow ? -1 : open_metadata(name);
+	_cleanup_free_ char *lies =
+		s->config && !s->narrow ? job_directory_find(s->config, name) : NULL;
 
 	if (!strcmp(name, "last"))
 		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",

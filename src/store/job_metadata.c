@@ -7,6 +7,7 @@
 
 #include "core/text/text.h"
 #include "jobs/job_layout.h"
+#include "store/job_figures.h"
 #include "store/store.h"
 
 static char *clean(const char *s, size_t n)
@@ -181,6 +182,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why
 	static const char *const env_names[] = {"SLURM_JOB_NAME", "PBS_JOBNAME", NULL};
 	static const char *const env_users[] = {"SLURM_JOB_USER", "USER", NULL};
 	static const char *const clusters[] = {"cluster", NULL};
+	static const char *const accounts[] = {"account", "project", NULL};
 	static const char *const env_clusters[] = {"SLURM_CLUSTER_NAME", "SGE_CLUSTER_NAME", NULL};
 	const struct value *environment = metadata_batch_environment(meta);
 	const char *zone = naive_zone(meta), *code;
@@ -191,6 +193,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why
 		return strbuf_fail(why, -EBADMSG, "the metadata have no job id");
 	m->layout = metadata_layout(meta);
 	m->by_run = value_get(meta, "started_by_run") != NULL;
+	m->cores = job_cores(meta);
 	m->jobname = text_of(meta, KEY_NAME);
 	m->user = text_of(meta, KEY_USER);
 	if (!m->jobname)
@@ -198,6 +201,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why
 	if (!m->user)
 		m->user = first_of(environment, env_users);
 	m->cluster = first_of(value_get(meta, "scheduler"), clusters);
+	m->account = first_of(value_get(meta, "scheduler"), accounts);
 	if (!m->cluster)
 		m->cluster = first_of(environment, env_clusters);
 	m->has_submit = time_of(meta, KEY_SUBMIT, zone, &m->submit_us);
@@ -226,6 +230,7 @@ void jobmeta_release(struct jobmeta *m)
 	free(m->jobname);
 	free(m->user);
 	free(m->cluster);
+	free(m->account);
 	value_free(m->tags);
 	value_free(m->annotations);
 	value_free(m->analyses);

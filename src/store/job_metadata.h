@@ -8,13 +8,14 @@
 struct job_layout;
 
 struct jobmeta {
-	char *jobid, *jobname, *user, *cluster; /* NULL: unknown, except jobid */
+	char *jobid, *jobname, *user, *cluster, *account; /* NULL: unknown, except jobid */
 	int64_t submit_us, start_us, end_us;
 	bool has_submit, has_start, has_end, has_exitcode;
 	const struct job_layout *layout; /* of the metadata */
 	bool by_run;                     /* a run started and ended the job */
 	bool odd_times, odd_exitcode;    /* some were impossible and are left out */
 	int64_t exitcode;
+	int64_t cores;                               /* granted; -1: unknown */
 	struct value *tags, *annotations, *analyses; /* dicts, owned */
 	struct strbuf json;                          /* the complete metadata */
 };

@@ -227,6 +227,7 @@ static void add_conditions(struct sql *q, const struct job_filter *f, struct sto
 		sql_list(q, "j.jobid", (const char *const *)f->ids, f->id_count);
 	}
 	if (!filter_is_empty(f->where)) {
+		f->where->without_words = s->schema < SCHEMA_JOB_LIST;
 		sql_add(q, " AND ");
 		filter_add_jobs(q, f->where, s->engine);
 	}

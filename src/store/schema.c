@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "store/import/databases.h"
 #include "store/ingest/usage_sums.h"
+#include "store/job_figures.h"
 #include "store/store.h"
 
 static const char jobs_sql[] = {
@@ -40,6 +41,12 @@ static const char phases_sql[] = {
 static const char alerts_sql[] = {
 #include "011_alerts.sql.h"
 };
+static const char job_list_sql[] = {
+#include "012_job_list.sql.h"
+};
+static const char access_sql[] = {
+#include "013_access.sql.h"
+};
 
 /* clang-format off */
 const struct migration migrations[] = {
@@ -54,6 +61,8 @@ const struct migration migrations[] = {
 	{9, "usage", usage_sql},
 	{10, "phases", phases_sql},
 	{11, "alerts", alerts_sql},
+	{12, "job_list", job_list_sql},
+	{13, "access", access_sql},
 	{0, NULL, NULL},
 };
 /* clang-format on */
@@ -61,7 +70,7 @@ const struct migration migrations[] = {
 /* Computes what the SQL of a migration does not. */
 static int fill(struct store *s, int migration)
 {
-	return migration == 9 ? usage_sums_fill(s) : 0;
+	return migration == 9 ? usage_sums_fill(s) : migration == 12 ? job_list_fill(s) : 0;
 }
 
 int schema_newest(void)
@@ -212,10 +221,12 @@ const struct store_table store_tables[] = {
 	{"phase", .key = "id"},
 	{"job_meta", .job = "job"},
 	{"job_tag", .job = "job"},
+	{"job_account", .job = "job"},
 	{"job_annotation", .job = "job"},
 	{"job_analysis", .job = "job"},
 	{"job_alert", .job = "job"},
 	{"job_host", .job = "job"},
+	{"job_word", .job = "job"},
 	{"job_sum", .job = "job"},
 	{"job_warning", .job = "job"},
 	{"job_proc_tag", .job = "job"},
@@ -233,23 +244,41 @@ const struct store_table store_tables[] = {
 	{.name = "job_number"},
 	{.name = "sample_stream"},
 	{.name = "model"},
+	{.name = "access_user"},
+	{.name = "access_event"},
 	{.name = NULL},
 };
 
+const char *const store_views[] = {"jobs",
+				   "job_tags",
+				   "job_annotations",
+				   "job_hosts",
+				   "job_sums",
+				   "job_warnings",
+				   "job_proc_tags",
+				   "job_profiles",
+				   "processes",
+				   "threads",
+				   "events",
+				   "series",
+				   "samples",
+				   "absences",
+				   "job_analyses",
+				   "job_executables",
+				   "job_operations",
+				   "job_users",
+				   "phases",
+				   "alerts",
+				   NULL};
+
 int schema_drop(struct store *s)
 {
-	static const char *const views[] = {
-		"jobs",           "job_tags",     "job_annotations", "job_hosts",
-		"job_sums",       "job_warnings", "job_proc_tags",   "job_profiles",
-		"processes",      "threads",      "events",          "series",
-		"samples",        "absences",     "job_analyses",    "job_executables",
-		"job_operations", "job_users",    "phases",          "alerts"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (schema_refuse_foreign(s) < 0)
 		return -EPROTO;
-	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
-		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", views[i]);
+	for (const char *const *v = store_views; *v; v++)
+		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", *v);
 	for (const struct store_table *t = store_tables; t->name; t++)
 		strbuf_addf(&sql, "DROP TABLE IF EXISTS %s;\n", t->name);
 	strbuf_addstr(&sql, "DROP TABLE IF EXISTS schema_version;\n");

@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include "store/ingest/merge_streamed.h"
+#include "store/viewer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,10 +78,13 @@ static int check_schema(struct store *s, enum store_access access)
 			s, EPROTO,
 			"'%s' has schema %d, but this program knows only %d; use a newer plimsoll",
 			s->where, have, schema_newest());
-	if (have == schema_newest())
+	s->schema = have;
+	if (access == STORE_WRITE) {
+		s->schema = schema_newest();
+		return have == schema_newest() ? 0 : schema_migrate(s);
+	}
+	if (have >= SCHEMA_READABLE)
 		return 0;
-	if (access == STORE_WRITE)
-		return schema_migrate(s);
 	return store_fail(
 		s, ESTALE,
 		"'%s' has schema %d, but this program needs %d; run `plimsoll db migrate`",
@@ -125,9 +129,13 @@ int store_open_within(struct store **ret, const char *url, enum store_access acc
 	s->wait_ms = wait_ms;
 	/* SQLite looks at the file by this path later */
 	s->where = where == url ? secrets_shown(where) : xstrdup(where);
-	int r = s->engine->open(s, where, access);
+	int r = store_check_viewer(s, access);
+	if (r == 0)
+		r = s->engine->open(s, where, access);
 	if (r == 0)
 		r = check_schema(s, access);
+	if (r == 0)
+		r = store_view_by_environment(s, access);
 	if (r < 0) {
 		secrets_hide(&s->error, url);
 		strbuf_addstr(why, store_error(s));
@@ -145,6 +153,7 @@ void store_close(struct store *s)
 	s->engine->close(s);
 	strbuf_release(&s->error);
 	free(s->where);
+	free(s->viewer);
 	free(s);
 }
 

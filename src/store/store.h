@@ -142,6 +142,9 @@ struct store_engine {
 	 * run at most this long (0: no limit). superuser: allow it even if we are connected as a
 	 * superuser of the server, who can escape these limits. */
 	int (*guard)(struct store *s, uint64_t timeout_ns, bool superuser);
+	/* Statements cannot name the tables of the store any more, but by *place in front of their
+	 * name, for temporary views. NULL where the views only come first. */
+	int (*hide)(struct store *s, struct strbuf *place);
 
 	/* Bytes on disk. */
 	int (*size)(struct store *s, int64_t *ret);
@@ -164,14 +167,20 @@ struct store {
 	bool staged;       /* transactions write to temporary tables until published */
 	int wait_ms;       /* how long to wait for another writer */
 	uint64_t file[2];  /* device and inode of the file at its path; 0: none */
+	int schema;        /* number of its newest migration; 0: not looked at */
 	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */
+	char *viewer;      /* as text, see viewer.h; NULL: everything is seen */
+	bool all_jobs;     /* the viewer may ask a server whatever it can */
+	bool narrow;       /* the viewer sees some jobs only: names are those of temporary views */
+	char secret[36];   /* the name that only its views know it by; SQLite only */
 	const struct config *config; /* to look for jobs that are not stored yet; NULL: none */
 };
 
 /*
  * url: a path, "sqlite:///path", "sqlite://:memory:", ":memory:" or "postgresql://...". STORE_READ
  * fails with -ENOENT if there is no store. A newer schema than ours is refused (-EPROTO); an older
- * one is migrated by STORE_WRITE and refused by STORE_READ (-ESTALE).
+ * one is migrated by STORE_WRITE. STORE_READ takes one from SCHEMA_READABLE on, which lacks only
+ * what makes lists fast, and refuses older ones (-ESTALE).
  */
 int store_open(struct store **ret, const char *url, enum store_access access, struct strbuf *why);
 /* The same, but waits this long for other writers instead of a minute. */
@@ -292,6 +301,9 @@ struct migration {
 	const char *sql;
 };
 extern const struct migration migrations[]; /* ends with number 0 */
+/* The oldest schema that can be read without migrating it, and the first with lists of jobs. */
+#define SCHEMA_READABLE 11
+#define SCHEMA_JOB_LIST 12
 /* The newest number. */
 int schema_newest(void);
 /* The number that a store has; 0 when it is empty. */
@@ -313,3 +325,5 @@ struct store_table {
 };
 extern const struct store_table
 	store_tables[]; /* ends with name NULL; "job" is the last of a job */
+/* Every view; each has rows of jobs. */
+extern const char *const store_views[]; /* ends with NULL */

@@ -25,7 +25,7 @@ enum metric_id {
 		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW, METRIC_TIME_ONCPU
 
 /* One more than the highest id. */
-#define METRIC_ID_END 73
+#define METRIC_ID_END 74
 
 enum metric_unit {
 	UNIT_NONE,

@@ -22,6 +22,9 @@
 #define FILTER_VALUES_MAX 1000
 #define FILTER_PATTERN_MAX 1000 /* bytes of one pattern */
 #define FILTER_STARS_MAX 16     /* wildcards * in it */
+/* Each word is a condition of its own. */
+#define FILTER_WORDS_AT_ONCE 8
+#define FILTER_WORD_VALUES_MAX 50
 
 enum filter_scope { FILTER_JOBS, FILTER_PROCESSES };
 
@@ -54,6 +57,8 @@ enum filter_type {
 	FILTER_TAG_SET, /* all tags */
 	FILTER_NOTE,    /* the value of one annotation or analysis */
 	FILTER_NOTES,   /* whether there are any */
+	FILTER_WORDS,   /* beginnings of words of a job's name */
+	FILTER_STATUS,  /* how a job ended, a word of filter_statuses */
 };
 
 struct filter_key {
@@ -68,6 +73,9 @@ struct filter_key {
 /* Keys of the table; metrics are keys, too, see filter_key_at(). */
 extern const struct filter_key filter_keys[];
 extern const size_t filter_key_count;
+/* "completed", "failed", "running", "unknown": by the exit status, and whether data still comes. */
+enum filter_status { STATUS_COMPLETED, STATUS_FAILED, STATUS_RUNNING, STATUS_UNKNOWN, STATUSES };
+extern const char *const filter_statuses[STATUSES];
 /* All keys of a scope, metrics last: false after the last. For lists. */
 bool filter_key_at(enum filter_scope scope, size_t i, struct filter_key *ret);
 /* Words for lists: what a value is, "duration", "size" ..., and which operators it takes. */
@@ -107,6 +115,7 @@ struct filter_node {
 	enum filter_op op;
 	struct filter_value *values;
 	size_t value_count, value_cap;
+	bool taken; /* for filter_add_rest(): the caller adds this condition itself */
 };
 
 struct filter {
@@ -114,6 +123,7 @@ struct filter {
 	struct filter_node *root; /* FILTER_ALL_OF */
 	size_t tests, values;
 	int64_t now_us;         /* that relative times refer to */
+	bool without_words;     /* the store is older than its table of words */
 	struct filter_node *at; /* to which tests are added */
 	/* made of values for SQL */
 	char **texts;
@@ -152,6 +162,12 @@ void filter_end(struct filter *f, struct filter_node *outer);
 
 /* On rows of "job j". */
 void filter_add_jobs(struct sql *q, struct filter *f, const struct store_engine *e);
+/* The same without tests that are marked as taken. */
+void filter_add_rest(struct sql *q, struct filter *f, const struct store_engine *e);
+/* Calls for each test of a job that everything that matches must pass: those that are combined by
+ * `and` only. */
+void filter_each_required(struct filter *f, void (*call)(void *user, struct filter_node *test),
+			  void *user);
 /* On rows of "process p" of one job, whose number the caller made the first parameter, $1; bind it
  * again for another job. On the view processes: id IN (SELECT p.id FROM process p WHERE ...). */
 void filter_add_processes(struct sql *q, struct filter *f, const struct store_engine *e);

@@ -32,6 +32,15 @@ static const struct {
 	[FILTER_TAG_SET] = {"tags", "= != >="},
 	[FILTER_NOTE] = {"text", "= != ~ !~"},
 	[FILTER_NOTES] = {"''", "= !="},
+	[FILTER_WORDS] = {"words", "= !="},
+	[FILTER_STATUS] = {"completed, failed, running or unknown", "= !="},
+};
+
+const char *const filter_statuses[STATUSES] = {
+	[STATUS_COMPLETED] = "completed",
+	[STATUS_FAILED] = "failed",
+	[STATUS_RUNNING] = "running",
+	[STATUS_UNKNOWN] = "unknown",
 };
 
 const char *filter_type_name(enum filter_type type)
@@ -184,7 +193,9 @@ static const struct {
 	{",time,elapsed,runtime,wall,walltime,", "duration"},
 	{",cpu,cputime,", "cpu_time"},
 	{",mem,memory,rss,maxrss,", "rssmax"},
-	{",exit,status,exit_code,rc,", "exitcode"},
+	{",exit,exit_code,rc,", "exitcode"},
+	{",state,", "status"},
+	{",text,words,", "word"},
 	{",procs,nprocs,", "processes"},
 	{",threads,", "num_threads"},
 	{",date,started,", "start"},

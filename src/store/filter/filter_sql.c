@@ -404,6 +404,12 @@ static void put_test(struct filter_sql *c, const struct filter_node *t)
 	case FILTER_NOTES:
 		put_notes(c, t);
 		break;
+	case FILTER_WORDS:
+		filter_put_words(c, t);
+		break;
+	case FILTER_STATUS:
+		filter_put_status(c, t);
+		break;
 	default:
 		put_comparison(c, t);
 	}
@@ -478,7 +484,10 @@ static void put_node(struct filter_sql *c, const struct filter_node *n)
 	filter_put(c, "(");
 	switch (n->kind) {
 	case FILTER_TEST:
-		put_test(c, n);
+		if (c->rest && n->taken)
+			filter_put(c, "1 = 1");
+		else
+			put_test(c, n);
 		break;
 	case FILTER_NOT:
 		filter_put(c, "(");
@@ -494,6 +503,13 @@ static void put_node(struct filter_sql *c, const struct filter_node *n)
 void filter_add_jobs(struct sql *q, struct filter *f, const struct store_engine *e)
 {
 	struct filter_sql c = {.q = q, .f = f, .engine = e};
+
+	put_node(&c, f->root);
+}
+
+void filter_add_rest(struct sql *q, struct filter *f, const struct store_engine *e)
+{
+	struct filter_sql c = {.q = q, .f = f, .engine = e, .rest = true};
 
 	put_node(&c, f->root);
 }

@@ -11,6 +11,7 @@ struct filter_sql {
 	const struct store_engine *engine;
 	unsigned level; /* number behind the aliases */
 	bool bound;     /* processes are those of the job $1 */
+	bool rest;      /* tests that are marked as taken are left out */
 };
 
 /* Adds text in which @j and @p are the aliases of this level, {x} is bytes as text, and each ? a
@@ -33,3 +34,8 @@ void filter_put_string(struct filter_sql *c, const struct filter_node *t);
 void filter_put_process_tag(struct filter_sql *c, const struct filter_node *t);
 void filter_put_process_tags(struct filter_sql *c, const struct filter_node *t);
 void filter_put_tree(struct filter_sql *c, const struct filter_node *n);
+
+/* ---- jobs (filter_sql_jobs.c) --------------------------------------------------------------- */
+
+void filter_put_words(struct filter_sql *c, const struct filter_node *t);
+void filter_put_status(struct filter_sql *c, const struct filter_node *t);

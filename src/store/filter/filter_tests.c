@@ -6,6 +6,7 @@
 #include "core/text/text.h"
 #include "jobs/tags.h"
 #include "store/filter/filter_internal.h"
+#include "store/job_words.h"
 #include "store/query.h"
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -177,6 +178,26 @@ static int take_tags(const char *text, struct strbuf *why)
 	return 0;
 }
 
+static int take_words(const char *text, struct strbuf *why)
+{
+	struct job_words w;
+
+	w.count = 0;
+	job_words_add(&w, text);
+	if (w.count > FILTER_WORDS_AT_ONCE)
+		return strbuf_fail(why, -EINVAL, "a value has at most %d words",
+				   FILTER_WORDS_AT_ONCE);
+	return w.count ? 0 : wrong(why, "words of letters and digits", text);
+}
+
+static int take_status(const char *text, struct strbuf *why)
+{
+	for (int i = 0; i < STATUSES; i++)
+		if (!strcmp(text, filter_statuses[i]))
+			return 0;
+	return wrong(why, filter_type_name(FILTER_STATUS), text);
+}
+
 static int take_value(struct filter_value *v, const char *text, const struct filter_node *test,
 		      int64_t now_us, struct strbuf *why)
 {
@@ -195,6 +216,10 @@ static int take_value(struct filter_value *v, const char *text, const struct fil
 		return take_period(v, text, now_us, why);
 	case FILTER_TAG_SET:
 		return take_tags(text, why);
+	case FILTER_WORDS:
+		return take_words(text, why);
+	case FILTER_STATUS:
+		return take_status(text, why);
 	case FILTER_NOTES:
 		return *text ? wrong(why, "'', which means none", text) : 0;
 	default:
@@ -230,6 +255,9 @@ int filter_test_check(const struct filter_node *test, struct strbuf *why)
 	if (test->value_count > 1 && test->op != FILTER_IS && test->op != FILTER_IS_NOT &&
 	    test->op != FILTER_LIKE && test->op != FILTER_NOT_LIKE)
 		return strbuf_fail(why, -EINVAL, "only =, !=, ~ and !~ take several values");
+	if (test->key.type == FILTER_WORDS && test->value_count > FILTER_WORD_VALUES_MAX)
+		return strbuf_fail(why, -EINVAL, "'%s' takes at most %d values", test->key.name,
+				   FILTER_WORD_VALUES_MAX);
 	return 0;
 }
 
@@ -364,4 +392,20 @@ void filter_require_period(struct filter *f, int64_t from_us, int64_t to_us)
 		v->number = from_us;
 		v->end = to_us;
 	}
+}
+
+static void each_required(struct filter_node *n, void (*call)(void *user, struct filter_node *test),
+			  void *user)
+{
+	if (n->kind == FILTER_TEST)
+		call(user, n);
+	else if (n->kind == FILTER_ALL_OF || (n->kind == FILTER_ANY_OF && n->count == 1))
+		for (size_t i = 0; i < n->count; i++)
+			each_required(n->children[i], call, user);
+}
+
+void filter_each_required(struct filter *f, void (*call)(void *user, struct filter_node *test),
+			  void *user)
+{
+	each_required(f->root, call, user);
 }

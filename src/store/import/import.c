@@ -414,7 +414,10 @@ static int read_directory(struct import *p, const struct config *c, const char *
 	close_fd(&lock);
 	if (!stopped && !p->o->running && !import_was_cut_off(&j, meta, runs))
 		return strbuf_fail(p->why, -EBUSY,
-				   "'%s': the job has not been stopped; run `plimsoll stop`", path);
+				   "'%s': the job has not been stopped; run `plimsoll stop`, with "
+				   "-o and this directory if another job is the current one (a "
+				   "`run` that was killed counts as ended half a minute later)",
+				   path);
 	r = import_take_meta(p, meta, path);
 	if (r < 0)
 		return r;

@@ -120,6 +120,9 @@ void import_keep_notes(struct import *p, const struct part_join *j);
 int import_finish(struct import *p, const char *source);
 /* Takes the limits that `start` and `stop` noted. */
 void import_take_limits(struct import *p, const struct value *meta);
+/* Notes the runs of this part as steps of the job, and those that another part noted. */
+void import_note_steps(struct import *p);
+void import_add_steps(struct import *p, const struct value *steps);
 /* Notes that a run was ended by a signal, or has no end. */
 void import_take_cut_off(struct import *p, const struct value *run);
 /* Have all runs ended of a job that nobody stopped? Then meta gets the time of the last record as

@@ -57,6 +57,7 @@ static void note_part(struct import *p, struct value *records)
 		p->metadata = value_new(VALUE_DICT);
 	value_set(p->metadata, "records", value_ref(records));
 	value_set(p->metadata, "files", import_files(p));
+	import_note_steps(p);
 	if (warnings->list.count) {
 		struct value *copy = value_new(VALUE_LIST);
 
@@ -82,11 +83,24 @@ static void rename_key(struct value *metadata, const char *as, struct value *v)
 		value_set(metadata, as, value_ref(v));
 }
 
+/* What a part noted of each host, as a run there would have said it. */
+static void take_by_host(struct import *p, const struct value *hosts, const char *as)
+{
+	for (size_t i = 0; hosts && hosts->kind == VALUE_DICT && i < value_pairs(hosts); i++) {
+		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
+
+		value_set(one, "host", value_str(value_key(hosts, i)->str.data));
+		value_set(one, as, value_ref(value_at(hosts, i)));
+		import_take_run(p, one);
+	}
+}
+
 /* Adds the metadata that a part noted, in the same way as those of runs. */
 static void take_part_metadata(struct import *p, const struct value *part)
 {
 	_cleanup_value_ struct value *metadata = value_new(VALUE_DICT);
 	struct value *sampling = value_new(VALUE_DICT);
+	const struct value *hosts = value_get(part, "host_cpu");
 	const struct value *hardware = value_get(part, "hardware");
 	const struct value *commands = value_get(part, "commands");
 
@@ -94,14 +108,11 @@ static void take_part_metadata(struct import *p, const struct value *part)
 	rename_key(sampling, "sources", value_get(part, "sources"));
 	rename_key(metadata, "books", value_get(part, "books"));
 	rename_key(metadata, "memory", value_get(part, "memory"));
+	rename_key(metadata, "cpu", value_get(part, "cpu"));
 	import_take_run(p, metadata);
-	for (size_t i = 0; hardware && i < value_pairs(hardware); i++) {
-		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
-
-		value_set(one, "host", value_str(value_key(hardware, i)->str.data));
-		value_set(one, "hardware", value_ref(value_at(hardware, i)));
-		import_take_run(p, one);
-	}
+	import_add_steps(p, value_get(part, "steps"));
+	take_by_host(p, hardware, "hardware");
+	take_by_host(p, hosts, "cpu");
 	for (size_t i = 0; commands && commands->kind == VALUE_LIST && i < commands->list.count;
 	     i++) {
 		_cleanup_value_ struct value *one = value_new(VALUE_DICT);

@@ -44,7 +44,7 @@ static void take_request(struct import *p, const struct value *run)
 	if (!request || request->kind != VALUE_DICT || (p->own && value_get(p->own, "request")))
 		return;
 	struct value *all = part(p, "request", VALUE_DICT);
-	for (size_t i = 0; i < value_pairs(request) && i < REQUEST_ITEMS; i++) {
+	for (size_t i = 0; i < value_pairs(request) && i < REQUEST_ITEMS + 1; i++) {
 		const struct value *key = value_key(request, i);
 
 		if (key->kind == VALUE_STR && !value_get(all, key->str.data))
@@ -145,6 +145,45 @@ static void take_run_limit(struct import *p, const struct value *run, const char
 		value_set(all, count_key, value_int(sum));
 }
 
+/* What the kernel read again from files because of the memory limit. */
+static void take_refaults(struct import *p, const struct value *run)
+{
+	int64_t count = whole(value_get(value_get(run, "memory"), "refault_bytes")), sum;
+
+	if (count < 0 || value_get_str(run, "parent"))
+		return;
+	struct value *all = part(p, "memory", VALUE_DICT);
+	int64_t before = whole(value_get(all, "refault_bytes"));
+	if (!__builtin_add_overflow(count, before < 0 ? 0 : before, &sum))
+		value_set(all, "refault_bytes", value_int(sum));
+}
+
+/* How busy the host was during the runs, by host. Runs that overlap count twice in both sums. */
+static void take_host_cpu(struct import *p, const struct value *run)
+{
+	static const char *const keys[] = {"host_busy_us", "host_idle_us"};
+	const struct value *mine = value_get(run, "cpu");
+	const char *host = value_get_str(run, "host");
+
+	if (!mine || mine->kind != VALUE_DICT || !host || value_get_str(run, "parent"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (whole(value_get(mine, keys[i])) < 0)
+			return;
+	struct value *all = part(p, "host_cpu", VALUE_DICT), *one = value_get(all, host);
+	if (!one && value_pairs(all) >= HOSTS_MAX)
+		return;
+	if (!one)
+		value_set(all, host, one = value_new(VALUE_DICT));
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		int64_t before = whole(value_get(one, keys[i])), sum;
+
+		if (!__builtin_add_overflow(whole(value_get(mine, keys[i])),
+					    before < 0 ? 0 : before, &sum))
+			value_set(one, keys[i], value_int(sum));
+	}
+}
+
 /* From `start` to `stop` on their host, including what runs counted there. */
 void import_take_limits(struct import *p, const struct value *meta)
 {
@@ -208,7 +247,9 @@ void import_take_run(struct import *p, const struct value *run)
 	take_sources(p, run);
 	take_accounting(p, run);
 	take_run_limit(p, run, "memory", "limit", "oom_kills");
+	take_refaults(p, run);
 	take_run_limit(p, run, "cpu", "quota_us", "throttled_us");
+	take_host_cpu(p, run);
 	take_command(p, run);
 	import_take_cut_off(p, run);
 }

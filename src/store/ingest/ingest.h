@@ -16,8 +16,10 @@ enum ingest_state_bits {
 	STATE_SOURCE_MASK = 15,
 	STATE_FORKED = 1 << 8,   /* a forked copy that executed no program of its own */
 	STATE_SILENCED = 1 << 9, /* the program switched the collection off */
-	STATE_FILE_SHIFT = 10,   /* from bit 10 on: struct ingest_state.file */
+	STATE_FILE_SHIFT = 10,   /* bits 10 to 41: struct ingest_state.file */
+	STATE_STEP_SHIFT = 42,   /* bits 42 to 62: struct ingest_state.step */
 };
+#define STATE_STEP_MAX (((uint32_t)1 << 21) - 1)
 
 /* The same as a structure, with what is not stored. */
 struct ingest_state {
@@ -25,14 +27,17 @@ struct ingest_state {
 	bool forked, silenced;
 	uint32_t file; /* number of the record file within the job, see part_inventory.h; 0: unknown
 			*/
+	uint32_t step; /* number of the batch system's step, + 1; 0: none, or not known */
 	bool masked;   /* not stored: arguments come from a store and have no secrets any more */
 };
 
 static inline int64_t ingest_state_pack(const struct ingest_state *s)
 {
-	return (int64_t)((uint64_t)s->file << STATE_FILE_SHIFT | s->ended |
-			 s->source << STATE_SOURCE_SHIFT | (s->forked ? STATE_FORKED : 0u) |
-			 (s->silenced ? STATE_SILENCED : 0u));
+	uint64_t step = s->step <= STATE_STEP_MAX ? s->step : 0;
+
+	return (int64_t)(step << STATE_STEP_SHIFT | (uint64_t)s->file << STATE_FILE_SHIFT |
+			 s->ended | s->source << STATE_SOURCE_SHIFT |
+			 (s->forked ? STATE_FORKED : 0u) | (s->silenced ? STATE_SILENCED : 0u));
 }
 
 static inline struct ingest_state ingest_state_unpack(int64_t bits)
@@ -41,7 +46,8 @@ static inline struct ingest_state ingest_state_unpack(int64_t bits)
 				     .source = bits >> STATE_SOURCE_SHIFT & STATE_SOURCE_MASK,
 				     .forked = bits & STATE_FORKED,
 				     .silenced = bits & STATE_SILENCED,
-				     .file = (uint32_t)(bits >> STATE_FILE_SHIFT)};
+				     .file = (uint32_t)(bits >> STATE_FILE_SHIFT),
+				     .step = (uint32_t)(bits >> STATE_STEP_SHIFT) & STATE_STEP_MAX};
 }
 
 struct ingest;

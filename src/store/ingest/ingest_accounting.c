@@ -31,6 +31,8 @@ static int add_image(struct ingest *in, struct accounting *b, uint32_t index,
 
 	state.file = file ? o->files + file : 0;
 
+	if (r == 0 && row_has(row, METRIC_STEP))
+		state.step = (uint32_t)row_get(row, METRIC_STEP, 0) + 1;
 	if (r == 0)
 		r = part_rows_feed(o->rows, row);
 	while (end < b->thread_count && b->threads[end].image == index)

@@ -10,6 +10,8 @@
 #include "store/ingest/ingest_phases.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
+#include "store/job_figures.h"
+#include "store/job_words.h"
 
 static struct bulk *open_rows(struct ingest *in, const char *table, const char *columns)
 {
@@ -71,9 +73,9 @@ static int write_sums(struct ingest *in)
 	return bulk_end(b, r);
 }
 
-static int write_hosts(struct ingest *in)
+static int write_hosts(struct ingest *in, int64_t start_us)
 {
-	struct bulk *b = open_rows(in, "job_host", "job,host,num_procs");
+	struct bulk *b = open_rows(in, "job_host", "job,host,num_procs,start_us");
 	int r = 0;
 
 	for (size_t i = 0; b && i < in->host_count && r == 0; i++) {
@@ -81,7 +83,7 @@ static int write_hosts(struct ingest *in)
 
 		text_add_printable(&name, in->hosts[i].name, in->hosts[i].size);
 		r = bulk_put(b, db_int(in->job), db_text(name.buf, name.len),
-			     db_int((int64_t)in->hosts[i].images));
+			     db_int((int64_t)in->hosts[i].images), db_int(start_us));
 	}
 	return bulk_end(b, r);
 }
@@ -97,8 +99,8 @@ static int write_tagsets(struct ingest *in)
 	return bulk_end(b, r);
 }
 
-/* A dict as rows of key and value; json: values as JSON, else as plain text. */
-static int write_dict(struct ingest *in, const char *table, const struct value *dict, bool json)
+/* A dict as rows of key and value, which is JSON. */
+static int write_dict(struct ingest *in, const char *table, const struct value *dict)
 {
 	struct bulk *b = open_rows(in, table, "job,key,value");
 	int r = 0;
@@ -106,7 +108,7 @@ static int write_dict(struct ingest *in, const char *table, const struct value *
 	for (size_t i = 0; b && i < value_pairs(dict) && r == 0; i++) {
 		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
 
-		if (pair_texts(dict, i, json, &key, &text))
+		if (pair_texts(dict, i, true, &key, &text))
 			r = bulk_put(b, db_int(in->job), db_text(key.buf, key.len),
 				     db_text(text.buf, text.len));
 	}
@@ -125,6 +127,21 @@ static int write_warnings(struct ingest *in)
 		text_add_printable(&text, w->str.data, w->str.size);
 		r = bulk_put(b, db_int(in->job), db_int((int64_t)i + 1),
 			     db_text(text.buf, text.len));
+	}
+	return bulk_end(b, r);
+}
+
+static int write_tags(struct ingest *in, const struct value *dict, int64_t start_us)
+{
+	struct bulk *b = open_rows(in, "job_tag", "job,key,value,start_us");
+	int r = 0;
+
+	for (size_t i = 0; b && i < value_pairs(dict) && r == 0; i++) {
+		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
+
+		if (pair_texts(dict, i, false, &key, &text))
+			r = bulk_put(b, db_int(in->job), db_text(key.buf, key.len),
+				     db_text(text.buf, text.len), db_int(start_us));
 	}
 	return bulk_end(b, r);
 }
@@ -153,23 +170,29 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 		in, "job",
 		"no,jobid,jobname,username,submit_us,start_us,end_us,duration_us,cpu_us,exitcode,"
 		"num_procs,num_threads,peak_procs,peak_threads,bytes,format,source,ingested_us,"
-		"processes,cluster,nth");
+		"processes,cluster,nth,core_us,energy_mj");
+	bool timed = start && end && end >= start;
+	int64_t energy = 0;
+	bool has_energy = false;
 
-	if (!b)
-		return -EIO;
-	int r = bulk_put(
+	int r = b ? job_energy(in->store, in->job, &energy, &has_energy) : -EIO;
+	if (r < 0)
+		return bulk_end(b, r);
+	bool granted = timed && m->cores > 0 && end - start <= INT64_MAX / m->cores;
+	r = bulk_put(
 		b, db_int(in->job), db_str(m->jobid), db_str(m->jobname), db_str(m->user),
 		db_int_if(m->has_submit || m->has_start,
 			  m->has_submit ? m->submit_us : m->start_us),
-		db_int_if(start, start), db_int_if(end, end),
-		db_int_if(start && end && end >= start, end - start),
+		db_int_if(start, start), db_int_if(end, end), db_int_if(timed, end - start),
 		db_int((int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us)),
 		db_int_if(by_root || m->has_exitcode, by_root ? in->root_exitcode : m->exitcode),
 		db_int((int64_t)in->tree.count), db_int((int64_t)in->thread_count),
 		db_int(peaks[0]), db_int(peaks[1]), db_int((int64_t)in->bytes), db_str(format),
 		db_str(source), db_int(clock_realtime_us()),
 		db_int((int64_t)(recorded ? in->process_count : in->sampled_processes)),
-		db_str(m->cluster ? m->cluster : ""), db_int(in->nth));
+		db_str(m->cluster ? m->cluster : ""), db_int(in->nth),
+		db_int_if(granted, granted ? m->cores * (end - start) : 0),
+		db_int_if(has_energy, energy));
 	return bulk_end(b, r);
 }
 
@@ -177,6 +200,14 @@ static int write_meta(struct ingest *in, const struct jobmeta *m)
 {
 	return store_run(in->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)",
 			 db_int(in->job), db_bytes(m->json.buf, m->json.len));
+}
+
+static int write_account(struct ingest *in, const struct jobmeta *m)
+{
+	if (!m->account)
+		return 0;
+	return store_run(in->store, "INSERT INTO job_account (job, account) VALUES ($1, $2)",
+			 db_int(in->job), db_str(m->account));
 }
 
 static int flush_all(struct ingest *in)
@@ -247,6 +278,7 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 		     const char *source)
 {
 	uint32_t peaks[2] = {0, 0};
+	int64_t start = start_of_job(in, m);
 
 	/* before the strings, to which it adds; write_profile() destroys the tree */
 	int r = ingest_phases_finish(in);
@@ -259,25 +291,29 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = write_sums(in);
 	if (r == 0)
-		r = write_hosts(in);
+		r = write_hosts(in, start);
 	if (r == 0)
 		r = write_tagsets(in);
 	if (r == 0)
 		r = usage_sums_write(&in->usage, in->store, in->job);
 	if (r == 0)
-		r = write_dict(in, "job_tag", m->tags, false);
+		r = write_tags(in, m->tags, start);
 	if (r == 0)
-		r = write_dict(in, "job_annotation", m->annotations, true);
+		r = job_words_write(in->store, in->job, m->jobid, m->jobname, start);
 	if (r == 0)
-		r = write_dict(in, "job_analysis", m->analyses, true);
+		r = write_account(in, m);
+	if (r == 0)
+		r = write_dict(in, "job_annotation", m->annotations);
+	if (r == 0)
+		r = write_dict(in, "job_analysis", m->analyses);
 	if (r == 0)
 		r = write_warnings(in);
 	if (r == 0)
 		r = write_meta(in, m);
 	/* a collector may have streamed the same job */
-	int64_t streamed = r == 0 ? store_set_aside(in->store, m->jobid, m->user,
-						    start_of_job(in, m), end_of_job(in, m))
-				  : r;
+	int64_t streamed =
+		r == 0 ? store_set_aside(in->store, m->jobid, m->user, start, end_of_job(in, m))
+		       : r;
 	r = streamed < 0 ? (int)streamed : write_job(in, m, format, source, peaks);
 	if (r == 0)
 		r = commit(in->store);

@@ -328,8 +328,8 @@ static void find_again(struct part_join *j, const struct part_coming *c)
 /* Removes what a part noted of files that are read again. True: nothing is left of it. */
 static bool strip_part(struct value *part, struct inventory *again)
 {
-	static const char *const noted[] = {"hardware", "sources",  "books",  "memory",
-					    "commands", "warnings", "records"};
+	static const char *const noted[] = {"hardware", "sources",  "books",    "memory", "cpu",
+					    "host_cpu", "commands", "warnings", "records"};
 	_cleanup_inventory_ struct inventory own = {0}, left = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	const char *files = value_get_str(part, "files");

@@ -4,9 +4,9 @@
 #include "store/ingest/job_parts.h"
 
 /* Keys that are about a part only, or are computed from all parts. */
-static const char *const own_keys[] = {"hardware", "sources", "books",    "memory",
-				       "commands", "records", "warnings", "sampled",
-				       "source",   "parts",   "files"};
+static const char *const own_keys[] = {"hardware", "sources",  "books",   "memory",   "cpu",
+				       "host_cpu", "commands", "records", "warnings", "sampled",
+				       "source",   "parts",    "files",   "steps"};
 /* Keys of the job, taken from its first part. */
 static const char *const first_keys[] = {"environment", "environment_changes"};
 

@@ -127,14 +127,16 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 		{"INSERT INTO sample_absence (job, host, metric, reason) SELECT CAST($1 AS BIGINT), host, metric, "
 		 "reason FROM sample_absence WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
-		{"INSERT INTO job_host (job, host, num_procs) SELECT CAST($1 AS BIGINT), host, num_procs FROM "
+		{"INSERT INTO job_host (job, host, num_procs, start_us) SELECT CAST($1 AS BIGINT), host, "
+		 "num_procs, coalesce((SELECT j.start_us FROM job j WHERE j.no = $1), 0) FROM "
 		 "job_host WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
 		{"INSERT INTO job_sum (job, metric, sum, max) SELECT CAST($1 AS BIGINT), metric, sum, max FROM "
 		 "job_sum WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
 		/* tags and annotations from before */
-		{"INSERT INTO job_tag (job, key, value) SELECT CAST($1 AS BIGINT), key, value FROM "
+		{"INSERT INTO job_tag (job, key, value, start_us) SELECT CAST($1 AS BIGINT), key, value, "
+		 "coalesce((SELECT j.start_us FROM job j WHERE j.no = $1), 0) FROM "
 		 "job_tag WHERE job = $2 ON CONFLICT DO NOTHING",
 		 {0}},
 		{"INSERT INTO job_annotation (job, key, value) SELECT CAST($1 AS BIGINT), key, value "

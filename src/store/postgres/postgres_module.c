@@ -397,6 +397,10 @@ static int pg_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 		"THEN SET LOCAL ROLE pg_read_all_data; END IF; END $$";
 	char sql[64];
 
+	if (s->viewer && !s->all_jobs)
+		return store_fail(s, EPERM,
+				  "on a PostgreSQL store only administrators may run statements: "
+				  "the server cannot keep a statement to the jobs of one user");
 	int r = superuser ? 0 : refuse_superuser(s);
 	if (r < 0)
 		return r;

@@ -14,6 +14,14 @@ static inline sqlite3 *db_of(const struct store *s)
 int sqlite_failed(struct store *s, int code);
 int sqlite_exec(struct store *s, const char *sql);
 
+#define SQLITE_CACHE_KIB 4096
+/* Settings of an opened database. */
+int sqlite_configure(struct store *s, const char *path, bool memory, enum store_access access);
+/* See store.h. */
+int sqlite_hide(struct store *s, struct strbuf *place);
+/* Removes the name that nobody may know from the store's error. */
+void sqlite_hide_name(struct store *s);
+
 /* Restricts all statements, including those in the file itself. */
 void sqlite_harden(sqlite3 *db);
 /* For statements of users; see store.h. */

@@ -45,7 +45,8 @@ bool sqlite_moved(const struct store *s)
 	struct stat st;
 	int moved = 0;
 
-	(void)sqlite3_file_control(db_of(s), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	(void)sqlite3_file_control(db_of(s), *s->secret ? s->secret : "main",
+				   SQLITE_FCNTL_HAS_MOVED, &moved);
 	return moved || (s->file[1] && stat(s->where, &st) == 0 &&
 			 (st.st_dev != s->file[0] || st.st_ino != s->file[1]));
 }
@@ -57,6 +58,8 @@ void sqlite_settle_last(struct store *s)
 	bool moved = sqlite_moved(s);
 
 	if (!moved && !sqlite3_total_changes(db_of(s)))
+		return;
+	if (sqlite3_db_readonly(db_of(s), "main") == 1) /* it cannot, and has lost nothing */
 		return;
 	if (sqlite_settle(s, moved ? s->wait_ms : 0) < 0 && moved)
 		log_error("%s; it was moved or removed, and may lack the data committed last",

@@ -13,8 +13,6 @@
 #include "core/module.h"
 #include "store/sqlite/sqlite.h"
 
-#define CACHE_KIB 4096
-
 /* SQLite numbers $1, $2, ... in order of appearance; at[] maps our number to its number. */
 struct sqlite_stmt {
 	struct stmt base;
@@ -48,6 +46,7 @@ int sqlite_failed(struct store *s, int code)
 	else
 		strbuf_addf(&s->error, "'%s': %s", s->where,
 			    db_of(s) ? sqlite3_errmsg(db_of(s)) : sqlite3_errstr(code));
+	sqlite_hide_name(s);
 	switch (kind) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -92,7 +91,7 @@ static bool is_foreign(struct store *s)
 	return r == SQLITE_OK;
 }
 
-static int configure(struct store *s, const char *path, bool memory, enum store_access access)
+int sqlite_configure(struct store *s, const char *path, bool memory, enum store_access access)
 {
 	char sql[160];
 
@@ -100,7 +99,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; "
 		 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
-		 CACHE_KIB);
+		 SQLITE_CACHE_KIB);
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 	if (r != SQLITE_OK)
 		return sqlite_failed(s, r);
@@ -173,7 +172,7 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 	sqlite3_extended_result_codes(db, 1);
 	sqlite_harden(db);
 	sqlite_remember_file(s);
-	return configure(s, where, memory, how);
+	return sqlite_configure(s, where, memory, how);
 }
 
 static void sqlite_close(struct store *s)
@@ -555,6 +554,7 @@ static const struct store_engine engine = {
 	.moved = sqlite_moved,
 	.publish = sqlite_publish,
 	.guard = sqlite_guard,
+	.hide = sqlite_hide,
 	.vacuum = vacuum,
 	.backup = backup,
 	.version = version,

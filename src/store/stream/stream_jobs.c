@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/text/json_writer.h"
 #include "core/text/text.h"
+#include "store/job_words.h"
 #include "store/stream/stream_internal.h"
 #include "transport/known_names.h"
 
@@ -293,7 +294,10 @@ static int write_new(struct stream *s, struct stream_job *j)
 	_cleanup_json_ struct json_writer json = JSON_WRITER_INIT;
 
 	j->no = -j->no;
-	int r = store_run(
+	int r = job_words_write(s->store, j->no, j->id, j->node ? "node" : NULL, j->first_us);
+	if (r < 0)
+		return r;
+	r = store_run(
 		s->store,
 		"INSERT INTO job (no, jobid, jobname, username, start_us, end_us, duration_us, "
 		"cpu_us, num_procs, num_threads, peak_procs, peak_threads, bytes, format, source, "
@@ -330,9 +334,10 @@ static int write_hosts(struct stream *s, struct stream_job *j)
 {
 	if (j->host_known == j->host_count)
 		return 0;
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s->store, "INSERT INTO job_host (job, host, num_procs) "
-				       "VALUES ($1, $2, 0) ON CONFLICT DO NOTHING");
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s->store, "INSERT INTO job_host (job, host, num_procs, start_us) "
+			  "VALUES ($1, $2, 0, coalesce((SELECT start_us FROM job WHERE "
+			  "no = $1), 0)) ON CONFLICT DO NOTHING");
 	int r = st ? 0 : -EIO;
 
 	for (size_t i = j->host_known; i < j->host_count && r == 0; i++)

@@ -40,7 +40,10 @@ static const char cpu_sql[] =
 	"processes = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
 	"metric = 'job_tasks.processes'), processes), "
 	"num_threads = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
-	"metric = 'job_tasks.tasks'), num_threads) WHERE no = $2 AND format = '" STREAM_FORMAT "'";
+	"metric = 'job_tasks.tasks'), num_threads), "
+	"energy_mj = coalesce((SELECT CASE WHEN sum < 9000000000000 THEN sum * 1000 END FROM job_sum "
+	"WHERE job = $1 AND metric = 'job_energy.energy'), energy_mj) WHERE no = $2 AND format = '" STREAM_FORMAT
+	"'";
 
 struct sums {
 	struct stmt *sums, *cpu, *bytes;

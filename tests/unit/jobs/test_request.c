@@ -100,6 +100,13 @@ static void by_scontrol(void **state)
 	(void)state;
 	request_from_scontrol(answer, &r);
 	expect(&r, 8, 4, 2, 3 * GIB, 86400 + 7384, 3);
+	/* how long the job ran before it was asked */
+	r = (struct job_request)REQUEST_UNKNOWN;
+	request_from_scontrol("   RunTime=1-00:00:07 TimeLimit=2-00:00:00 TimeMin=N/A", &r);
+	assert_int_equal(r.ran_before, 86407);
+	r = (struct job_request)REQUEST_UNKNOWN;
+	request_from_scontrol("JobName=RunTime=9\n", &r);
+	assert_int_equal(r.ran_before, -1);
 	/* memory per core; no limits; other forms */
 	r = (struct job_request)REQUEST_UNKNOWN;
 	request_from_scontrol("   RunTime=00:00:03 TimeLimit=UNLIMITED TimeMin=N/A\n"

@@ -22,9 +22,11 @@ static const char rows[] =
 	", 7000000, 3, 1, 1, 1, 1, 0, 'x', 2, ''),"
 	"(3, 'b_3', 'Weather', 'it''s', 1600002000000000, NULL, NULL, 9000000, NULL, 0, 0, 0, 0, 0, "
 	"'x', 3, '');"
-	"INSERT INTO job_tag VALUES (1, 'exp', 'a'), (1, 'run', '1'), (2, 'exp', 'b'), (2, 'a.b c', "
+	"INSERT INTO job_tag (job, key, value) VALUES (1, 'exp', 'a'), (1, 'run', '1'), (2, 'exp', 'b'), (2, 'a.b c', "
 	"'x;y:z');"
-	"INSERT INTO job_host VALUES (1, 'n1', 2), (1, 'n2', 1), (2, 'n10', 1);"
+	"INSERT INTO job_host (job, host, num_procs) VALUES (1, 'n1', 2), (1, 'n2', 1), (2, 'n10', 1);"
+	"INSERT INTO job_word VALUES (1, 'a1', 0), (1, 'weather', 0), (2, 'a2', 0), (2, 'cli', 0), (2, "
+	"'mate', 0), (3, 'b', 0), (3, '3', 0), (3, 'weather', 0);"
 	"INSERT INTO job_annotation VALUES (1, 'note', '\"first\"'), (1, 'n', '3'), (2, 'n', '\"3\"');"
 	"INSERT INTO job_analysis VALUES (2, 'x', '{\"a\":1}');"
 	"INSERT INTO job_sum VALUES (1, 'rssmax', 5000, 2048), (2, 'rssmax', 9000, 4097), (1, "
@@ -119,6 +121,24 @@ static void jobs(void **state)
 	static const struct example all[] = {
 		{"", "1 2 3"},
 		{"  ", "1 2 3"},
+		/* words and status */
+		{"word = weather", "1 3"},
+		{"word = WEA", "1 3"},
+		{"word = eather", ""},
+		{"word = 'mate-cli'", "2"},
+		{"word = mate, b_3", "2 3"},
+		{"word = 'a weather'", "1"},
+		{"word != weather", "2"},
+		{"not word = cli", "1 3"},
+		{"word", "1 2 3"},
+		{"status = completed", "1"},
+		{"status = failed", "2"},
+		{"status = unknown", "3"},
+		{"status = running", ""},
+		{"status = failed, unknown", "2 3"},
+		{"status != failed", "1 3"},
+		{"not status = completed", "2 3"},
+		{"status", "1 2"},
 		/* texts */
 		{"jobid = a1", "1"},
 		{"jobid = a1, b_3", "1 3"},
@@ -295,6 +315,11 @@ static void errors(void **state)
 		{"tag = 1", "col 1: unknown key 'tag'; did you mean 'tag.NAME'?"},
 		{"tag. = 1", "col 1: 'tag.' needs a name: tag.NAME"},
 		{"user = \xc3\xa9 and foo", "col 14: unknown key 'foo'; "},
+		{"word = '-'", "col 8: expected words of letters and digits, not '-'"},
+		{"word ~ a", "col 6: 'word' does not take ~; it takes = !="},
+		{"status = done",
+		 "col 10: expected completed, failed, running or unknown, not 'done'"},
+		{"state = failed", "col 1: unknown key 'state'; did you mean 'status'?"},
 		{"user <", "col 6: 'user' does not take <; it takes = != ~ !~"},
 		{"duration > soon", "col 12: expected a duration such as 90s"},
 		{"rssmax > -1", "col 10: expected a size such as"},
@@ -389,15 +414,18 @@ static void largest(void **state)
 		{"tag.a ~ b or ", "", FILTER_TESTS_MAX - 2},
 		{"not tags = 'a:1;b:2;c:3' and ", "", FILTER_TESTS_MAX - 2},
 	};
+	static const char *const innermost[] = {"not tags != 'a:1;b:2'", "not word != 'a b', c",
+						"not status != running, unknown"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+	for (size_t n = 0; n < ARRAY_SIZE(all) * ARRAY_SIZE(innermost); n++) {
+		const size_t i = n / ARRAY_SIZE(innermost);
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT,
 					       got = STRBUF_INIT;
 		_cleanup_filter_ struct filter *f = filter_new(FILTER_PROCESSES);
 
 		for (size_t k = 0; k < all[i].count; k++)
 			strbuf_addstr(&text, all[i].piece);
-		strbuf_addstr(&text, "not tags != 'a:1;b:2'");
+		strbuf_addstr(&text, innermost[n % ARRAY_SIZE(innermost)]);
 		for (size_t k = 0; k < all[i].count; k++)
 			strbuf_addstr(&text, all[i].end);
 		if (filter_parse(f, text.buf, &why) < 0)
@@ -441,6 +469,7 @@ static void every_key_has_a_statement(void **state)
 		[FILTER_HOSTS] = "!~ a",     [FILTER_STRING] = "!= a",
 		[FILTER_TAG] = "!~ a",       [FILTER_TAG_SET] = "!= 'a:1'",
 		[FILTER_NOTE] = "!~ a",      [FILTER_NOTES] = "= ''",
+		[FILTER_WORDS] = "!= a",     [FILTER_STATUS] = "!= failed",
 	};
 	struct filter_key k;
 	size_t count = 0;
