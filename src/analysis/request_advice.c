@@ -12,7 +12,7 @@
 #define TIME_MARGIN 1.25  /* of the longest run: machines and filesystems differ */
 #define CLOSE 0.9         /* of a request: the next run may exceed it */
 #define WORTH 0.8         /* of a request: a smaller one is worth a change */
-#define MUST_WAIT 0.02    /* of the demand for cores that may wait */
+#define MUST_WAIT 0.05    /* of the demand for cores that may wait */
 
 const char *const advice_names[ADVICE_ITEMS] = {"cores", "memory", "time", "gpus"};
 
@@ -130,12 +130,21 @@ void request_advise(const struct run_use *now, const struct run_use *past, size_
 				"`srun plimsoll run`";
 			continue;
 		}
+		if (now->late && item != ADVICE_TIME) {
+			a->reason = "most of the batch job had passed before it was recorded";
+			continue;
+		}
 		if (isnan(a->used)) {
 			a->reason = unknown[i];
 			continue;
 		}
 		if (!now->complete) {
 			a->reason = "it did not complete: what a complete run needs is not known";
+			continue;
+		}
+		if (now->files && item == ADVICE_MEMORY) {
+			a->reason = "it may have kept files in memory (/dev/shm): record it with "
+				    "`run --sample 1s`";
 			continue;
 		}
 		double most = worst(item, now, past, past_count, tasks, a);

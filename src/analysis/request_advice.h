@@ -17,6 +17,8 @@ struct run_use {
 	double item[ADVICE_ITEMS];
 	bool complete; /* it ended by itself, with exit status 0 */
 	bool partly;   /* nothing was recorded on some of its hosts */
+	bool late;     /* most of its time had passed before it was recorded */
+	bool files;    /* nobody looked at its files in memory (/dev/shm), and it may have some */
 };
 
 struct request_advice {
@@ -32,6 +34,6 @@ struct request_advice {
 void request_advise(const struct run_use *now, const struct run_use *past, size_t past_count,
 		    const double *asked, double tasks, struct request_advice ret[ADVICE_ITEMS]);
 
-/* The fewest cores with which at most 2 % of the demand would have had to wait: demand[i] cores
+/* The fewest cores with which at most 5 % of the demand would have had to wait: demand[i] cores
  * were in use or wanted for seconds[i]. NAN: nothing is known. */
 double cores_needed(const double *demand, const double *seconds, size_t count);

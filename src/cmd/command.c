@@ -171,13 +171,14 @@ static int show_job(const struct command *c, struct context *ctx, const char *na
 	_cleanup_store_ struct store *s = NULL;
 	int64_t job = 0;
 	int status = c->check ? c->check(ctx) : EXIT_OK;
+	bool paths = c->shows_paths || (c->shows_unstored && getenv(COMMAND_OF_SERVER));
 
 	if (status != EXIT_OK)
 		return status;
-	if (c->shows_paths ? job_argument_open(ctx, name, &s, &job) < 0
-			   : open_store(ctx, STORE_READ, &s) < 0)
+	if (paths ? job_argument_open(ctx, name, &s, &job) < 0
+		  : open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (!c->shows_paths && (job = find_stored_job(s, name)) < 0)
+	if (!paths && (job = find_stored_job(s, name)) < 0)
 		return EXIT_FAILED;
 	status = c->show(ctx, s, job);
 	return status < 0 ? report_store_error(s, status) : status;

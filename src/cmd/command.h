@@ -10,6 +10,9 @@
 
 struct store;
 
+/* In the environment of commands that answer for the web server. */
+#define COMMAND_OF_SERVER "PLIMSOLL_OF_SERVER"
+
 #define ANY_NUMBER INT_MAX
 
 /* What follows the options. All zero: the command takes no arguments. */
@@ -50,6 +53,9 @@ struct command {
 	/* Terms for the manual page, section by section; false after the last. NULL: none. */
 	bool (*term)(size_t i, struct help_term *ret);
 	bool shows_paths; /* the job may also be a directory, archive or file */
+	/* The same where the web server runs the command (COMMAND_OF_SERVER), for a job that runs;
+	 * people are told to submit it. */
+	bool shows_unstored;
 };
 
 /* The options of a command: the type of ctx->options, or of its default, and the rows. */

@@ -76,6 +76,10 @@ void chart_draw(struct canvas *c, const struct plot *p, double x, double y, doub
 void plots_common_times(const struct plot *plots, size_t count, int64_t *begin, int64_t *end);
 double chart_labels(struct canvas *c, const struct plot *p, double w, double h, double columns);
 
+/* A stacked time line with its legend, on cairo surfaces only. */
+double stack_height(const struct plot_stack *s);
+void stack_draw(struct canvas *c, const struct plot_stack *s, double x, double y, double w);
+
 int draw_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
 	       const char *front, struct strbuf *out, struct strbuf *why);
 /* Lets cairo write into a strbuf. */

@@ -338,6 +338,20 @@ static void add_plots(struct pager *p, const struct plot_page *page)
 		add_plot(p, &page->plots[i], SIDE, INNER, each - GAP);
 }
 
+/* On one page, with its heading. */
+static void add_stack(struct pager *p, const struct plot_page *page)
+{
+	double height = stack_height(page->stack);
+
+	need(p, HEADING + 2 * ROW + height);
+	add_heading(p, page->heading ? page->heading : "");
+	add_paragraph(p, page->stack->note);
+	p->y += 4;
+	if (p->draw)
+		stack_draw(&p->c, page->stack, SIDE, p->y, INNER);
+	p->y += height;
+}
+
 static void lay_out(struct pager *p, const struct plot_page *pages, size_t count, const char *front,
 		    bool draw)
 {
@@ -348,6 +362,8 @@ static void lay_out(struct pager *p, const struct plot_page *pages, size_t count
 	for (size_t i = 0; i < count; i++) {
 		if (pages[i].text)
 			add_text(p, pages[i].text);
+		else if (pages[i].stack)
+			add_stack(p, &pages[i]);
 		else if (pages[i].columns)
 			add_columns(p, &pages[i]);
 		else

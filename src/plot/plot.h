@@ -41,6 +41,21 @@ struct plot {
 	size_t span_count;
 };
 
+/* A part of a stacked time line, with the texts of its row in the legend. */
+struct plot_part {
+	const char *label, *amount, *share;
+	unsigned color; /* 0xrrggbb */
+};
+
+/* Shares of parts over time, from 0 to 1, in columns of the same width; parts from below. */
+struct plot_stack {
+	const char *note; /* above it */
+	const struct plot_part *parts;
+	size_t part_count;
+	const double *shares; /* of each column those of all parts */
+	size_t columns;
+};
+
 enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 /*
@@ -55,8 +70,9 @@ struct plot_page {
 	size_t plot_count;
 	size_t rows;         /* per page; 0: three, or as many as there are */
 	size_t columns;      /* plots beside each other, with a heading; 0: below each other */
-	const char *heading; /* with columns only; NULL: none */
-	const char *text;    /* NULL: plots */
+	const char *heading; /* with columns or a stack only; NULL: none */
+	const struct plot_stack *stack; /* instead of plots; NULL: none */
+	const char *text;               /* NULL: plots */
 };
 
 struct draw_functions {

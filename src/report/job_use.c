@@ -9,6 +9,7 @@
 #include "report/report_internal.h"
 
 #define MIB (1024.0 * 1024)
+#define RECORDED 0.5 /* of a batch job; what it needed in the rest is unknown */
 
 static double known(int64_t v, double factor)
 {
@@ -55,6 +56,9 @@ static double cores_of(const struct report *r)
 
 	if (threads && threads->maximum >= 1 && sampled > threads->maximum)
 		sampled = threads->maximum;
+	/* whether more of them would help is another question */
+	if (r->cores != UNKNOWN && r->cores >= 1 && sampled > (double)r->cores)
+		sampled = (double)r->cores;
 
 	if (isnan(sampled) && r->has_records && !r->unseen &&
 	    r->show.list.rows[0].peak_threads == 1)
@@ -86,20 +90,40 @@ static const char *state_of(const struct report *r)
 
 	if (r->running)
 		return "running";
-	if (r->show.metadata.cut_off)
+	if (r->show.metadata.cut_off || r->timed_out)
 		return "cut off";
 	if (row->exitcode == UNKNOWN)
 		return "unknown";
 	return row->exitcode == 0 ? "completed" : "failed";
 }
 
-/* A script may go on, and end with 0, after a process of it was killed. */
-static bool ran_out_of_memory(const struct report *r)
+/* A script may go on, and end with 0, after a process of it crashed or was killed. */
+static bool lost_a_process(const struct report *r)
 {
 	for (size_t i = 0; i < r->findings.count; i++)
-		if (r->findings.list[i].id == FINDING_OOM)
+		if (r->findings.list[i].id == FINDING_OOM ||
+		    r->findings.list[i].id == FINDING_CRASHED)
 			return true;
 	return false;
+}
+
+/*
+ * Seconds of the whole batch job, as far as is known: what was recorded may be a part of its
+ * script. ret_open: what it did afterwards is not known.
+ */
+static double whole_seconds(const struct report *r, double recorded, bool *ret_open)
+{
+	double before = (double)r->request.ran_before,
+	       limit = known(r->request.item[REQUEST_TIME], 1);
+
+	*ret_open = false;
+	if (r->elapsed != UNKNOWN)
+		return (double)r->elapsed > recorded || isnan(recorded) ? (double)r->elapsed
+									: recorded;
+	if (r->request.ran_before < 0 || before > limit)
+		before = 0;
+	*ret_open = r->show.metadata.batch && r->by_run;
+	return recorded + before;
 }
 
 static const char *scheduler_of(const struct report *r)
@@ -127,6 +151,9 @@ void job_use_take(const struct report *r, struct job_use *u)
 	for (size_t i = 0; i < ADVICE_ITEMS; i++)
 		u->asked[i] = known(r->request.item[items[i]], 1);
 	u->tasks = r->request.item[REQUEST_TASKS] > 1 ? (double)r->request.item[REQUEST_TASKS] : 1;
+	u->ranks = !(r->request.item[REQUEST_TASKS] > 0) && r->ranks.count > 1;
+	if (u->ranks)
+		u->tasks = (double)r->ranks.count;
 	u->hosts = row->hosts.count ? row->hosts.count : 1;
 	u->cores = known(r->cores, 1);
 	u->cpu = known(report_cpu(r), 1e-6);
@@ -134,9 +161,12 @@ void job_use_take(const struct report *r, struct job_use *u)
 	u->memory_least = r->memory_least;
 	u->use.item[ADVICE_CORES] = cores_of(r);
 	u->use.item[ADVICE_MEMORY] = r->unseen || !(r->memory_most > 0) ? NAN : r->memory_most;
-	u->use.item[ADVICE_TIME] = u->seconds;
+	u->use.item[ADVICE_TIME] = whole_seconds(r, u->seconds, &u->open_end);
 	take_gpus(r, u);
-	u->use.complete = !strcmp(u->state, "completed") && !ran_out_of_memory(r);
+	u->use.complete = !strcmp(u->state, "completed") && !lost_a_process(r);
+	u->use.files = !r->memory_files_seen && r->memory_files > 0;
+	u->files = r->memory_files_seen ? r->memory_files : 0;
+	u->use.late = u->seconds < RECORDED * u->use.item[ADVICE_TIME];
 	u->use.partly = report_hosts_missing(r) > 0;
 }
 
@@ -180,7 +210,9 @@ void job_use_directive(const struct job_use *u, enum advice_item item, double am
 		}
 	} else if (!strcmp(s, "slurm")) {
 		strbuf_addstr(out, "#SBATCH --");
-		if (item == ADVICE_CORES)
+		if (item == ADVICE_CORES && u->ranks)
+			strbuf_addf(out, "ntasks=%.0f --cpus-per-task=%lld", u->tasks, each);
+		else if (item == ADVICE_CORES)
 			strbuf_addf(out, "cpus-per-task=%lld", each);
 		else if (item == ADVICE_MEMORY)
 			strbuf_addf(out, "mem=%lldM", mib);

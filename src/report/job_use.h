@@ -11,10 +11,13 @@ struct job_use {
 	struct run_use use;
 	double asked[ADVICE_ITEMS]; /* NAN: not known */
 	double tasks;               /* at least 1 */
+	bool ranks;                 /* of which no request tells */
 	double hosts;
 	double cores;          /* granted; NAN */
-	double cpu, seconds;   /* s; NAN */
+	double cpu, seconds;   /* s; NAN. seconds: that were recorded */
+	bool open_end;         /* what the batch script did afterwards is not known */
 	double memory_least;   /* of the host that used most; use.item has the upper bound */
+	double files;          /* bytes in use.item[ADVICE_MEMORY] of files in memory, at most */
 	double gpu_busy;       /* 0..1; NAN */
 	const char *state;     /* "completed", "failed", "cut off", "running" */
 	const char *scheduler; /* "slurm"; NULL: none. Of the report */

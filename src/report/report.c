@@ -55,6 +55,7 @@ void report_release(struct report *r)
 		free(r->absences[i].reason);
 	}
 	series_release(r);
+	report_steps_release(r);
 	report_phases_release(&r->phases);
 	findings_release(&r->findings);
 	where_release(&r->where);
@@ -248,8 +249,12 @@ bool report_series_repeats(const struct report *r, size_t series)
 int report_load(struct report *r, struct store *s, int64_t job, const struct report_options *o)
 {
 	const struct report_options none = {.co2_g_per_kwh = NAN};
-	struct report_loading l = {
-		.r = r, .store = s, .job = job, .o = o ? o : &none, .oom_kills = UNKNOWN};
+	struct report_loading l = {.r = r,
+				   .store = s,
+				   .job = job,
+				   .o = o ? o : &none,
+				   .oom_kills = UNKNOWN,
+				   .refault_bytes = UNKNOWN};
 
 	*r = (struct report){.job = job,
 			     .show.list = JOBLIST_INIT,
@@ -265,6 +270,7 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 			     .memory_most = NAN,
 			     .cpu_quota_us = UNKNOWN,
 			     .throttled_us = UNKNOWN,
+			     .elapsed = UNKNOWN,
 			     .request = REQUEST_UNKNOWN};
 	int e = load_parts(&l);
 	if (e >= 0) {
@@ -272,13 +278,14 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 		if (!r->has_records)
 			report_hosts_from_series(&l);
 		report_load_energy(&l);
-		report_settle_totals(&l);
 		e = where_load(&r->where, s, job, NULL, &l.series);
+		report_settle_totals(&l);
 	}
 	/* a job of which neither times nor hosts are known has no core time */
 	if (e >= 0 || e == -ENOENT) {
 		e = 0;
 		report_find(&l);
+		report_name_steps(r);
 		report_groups_end(&r->executables, false);
 		report_groups_end(&r->operations, false);
 		report_groups_end(&r->hosts, true);

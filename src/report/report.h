@@ -117,6 +117,15 @@ struct report_memory {
 	const char *unit;
 };
 
+/* A step of the job; see store/analysis/job_steps.h. Texts are printable. */
+struct report_step {
+	char *name, *program; /* program: "" if it is not known */
+	size_t processes, failed, hosts, ranks;
+	int64_t cpu, start, end; /* us; UNKNOWN */
+	double memory;           /* bytes of all processes on a host at one time, at most; NAN */
+	uint32_t place;          /* while sorting */
+};
+
 struct report_absence {
 	char *host; /* NULL: several, or unknown */
 	char *metric, *reason;
@@ -137,6 +146,8 @@ struct report {
 
 	bool has_records, has_series, running;
 	struct report_groups executables, operations, hosts, ranks;
+	struct report_step *steps; /* in the order of their begin */
+	size_t step_count, step_cap;
 
 	char **names; /* by number; 0 is "" */
 	size_t name_count, name_cap;
@@ -165,10 +176,15 @@ struct report {
 	int64_t cores;                    /* usable by the job; UNKNOWN */
 	double cpu_share;                 /* of these cores over the duration, 0..1; NAN */
 	int64_t memory_limit;             /* bytes per host; UNKNOWN */
-	double memory_least, memory_most; /* bytes of all processes on a host at one time; NAN */
+	double memory_least, memory_most; /* bytes of a host at one time; NAN */
+	double memory_files;        /* bytes of files in memory (/dev/shm) of all hosts, at most */
+	bool memory_files_seen;     /* they were sampled, and are part of memory_most */
 	int64_t cpu_quota_us;       /* CPU time per second that control groups allow; UNKNOWN */
 	int64_t throttled_us;       /* time that the quota stopped tasks, over CPUs; UNKNOWN */
 	struct job_request request; /* what the batch job asked for */
+	int64_t elapsed;            /* s of the whole batch job, by its accounting; UNKNOWN */
+	bool by_run;                /* runs were recorded, and not the whole batch script */
+	bool timed_out;             /* its accounting says that the time limit ended it */
 
 	char *hardware; /* JSON object by host; NULL: unknown */
 	char *metadata; /* JSON object; NULL */
@@ -207,6 +223,16 @@ int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_with(const struct report *r, const char *nodes, const struct plot_page *charts,
 		    size_t count, const char *path, struct strbuf *why);
 
+/* Seconds; NAN: unknown. */
+static inline double report_step_seconds(const struct report_step *s)
+{
+	return s->start != UNKNOWN && s->end != UNKNOWN ? (double)(s->end - s->start) * 1e-6
+							: __builtin_nan("");
+}
+static inline double report_step_cpu(const struct report_step *s)
+{
+	return s->cpu != UNKNOWN ? (double)s->cpu * 1e-6 : __builtin_nan("");
+}
 /* CPU time in us: the total, else what is itemised; UNKNOWN. */
 static inline int64_t report_cpu(const struct report *r)
 {

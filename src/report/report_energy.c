@@ -8,13 +8,12 @@
 
 #include "core/text/text.h"
 #include "report/report_internal.h"
-
-enum origin { OF_JOB, OF_NODE, OF_RAPL, OF_GPU, ORIGINS };
+#include "store/job_figures.h"
 
 /* Energy of a host by one origin; NAN: only names a host of the job. */
 struct amount {
 	const char *host;
-	enum origin from;
+	enum energy_origin from;
 	double joules;
 };
 
@@ -23,7 +22,7 @@ struct amounts {
 	size_t count, cap;
 };
 
-static void add(struct amounts *a, const char *host, enum origin from, double joules)
+static void add(struct amounts *a, const char *host, enum energy_origin from, double joules)
 {
 	GROW(a->list, a->count, a->cap);
 	a->list[a->count++] = (struct amount){host, from, joules};
@@ -38,25 +37,14 @@ static void add_domain(struct report *r, const struct series *s, double joules)
 
 static void take(struct report *r, struct amounts *a, const struct series *s)
 {
-	bool whole = !strcmp(s->entity_kind, "node");
-	double joules = s->increase;
-	enum origin from;
+	enum energy_origin from = energy_origin_of(s->metric, s->entity_kind);
+	double joules =
+		from == ENERGY_OF_NODE ? s->mean * (double)(s->last - s->first) / 1e6 : s->increase;
 
-	if (!strcmp(s->metric, "job_energy.energy") && !strcmp(s->entity_kind, "job")) {
-		from = OF_JOB;
-	} else if (!strcmp(s->metric, "ipmi.power")) {
-		from = OF_NODE;
-		joules = s->mean * (double)(s->last - s->first) / 1e6;
-	} else if (!strcmp(s->metric, "rapl.energy") && !whole) {
-		from = OF_RAPL;
-	} else if (!strcmp(s->metric, "nvidia.energy") && !whole) {
-		from = OF_GPU;
-	} else {
+	if (from == ENERGY_ORIGINS)
 		return;
-	}
 	add_domain(r, s, joules);
-	/* packages include cores and graphics, the platform includes all */
-	if (from != OF_RAPL || str_prefix(s->entity, "package") || str_prefix(s->entity, "dram"))
+	if (energy_counts(from, s->entity))
 		add(a, s->host, from, joules);
 }
 
@@ -68,18 +56,14 @@ static int by_host(const void *x, const void *y)
 /* The best figure of a host; NAN: none. */
 static double best_of(const struct amount *a, size_t count)
 {
-	double sum[ORIGINS];
+	double sum[ENERGY_ORIGINS];
 
-	for (int i = 0; i < ORIGINS; i++)
+	for (int i = 0; i < ENERGY_ORIGINS; i++)
 		sum[i] = NAN;
 	for (size_t i = 0; i < count; i++)
 		if (!isnan(a[i].joules))
 			sum[a[i].from] = (isnan(sum[a[i].from]) ? 0 : sum[a[i].from]) + a[i].joules;
-	if (!isnan(sum[OF_JOB]) || !isnan(sum[OF_NODE]))
-		return isnan(sum[OF_JOB]) ? sum[OF_NODE] : sum[OF_JOB];
-	if (isnan(sum[OF_RAPL]) || isnan(sum[OF_GPU]))
-		return isnan(sum[OF_RAPL]) ? sum[OF_GPU] : sum[OF_RAPL];
-	return sum[OF_RAPL] + sum[OF_GPU];
+	return energy_best(sum);
 }
 
 void report_load_energy(struct report_loading *l)
@@ -93,10 +77,10 @@ void report_load_energy(struct report_loading *l)
 		take(r, &a, s);
 		/* by host within a metric: at most one of each */
 		if (!i || strcmp(s->host, l->series.list[i - 1].host) != 0)
-			add(&a, s->host, OF_JOB, NAN);
+			add(&a, s->host, ENERGY_OF_JOB, NAN);
 	}
 	for (size_t i = 0; i < r->hosts.count; i++)
-		add(&a, r->hosts.list[i].name, OF_JOB, NAN);
+		add(&a, r->hosts.list[i].name, ENERGY_OF_JOB, NAN);
 	if (a.count)
 		qsort(a.list, a.count, sizeof(*a.list), by_host);
 	for (size_t i = 0, to; i < a.count; i = to) {

@@ -4,11 +4,13 @@
  */
 #include <math.h>
 #include <signal.h>
+#include <signal.h>
 #include <string.h>
 
 #include "core/text/text.h"
 #include "core/value.h"
 #include "report/report_internal.h"
+#include "store/query.h"
 
 static double first_known(double a, double b)
 {
@@ -172,14 +174,21 @@ static void take_limits(const struct report *r, struct finding_figures *f)
 /* ---- partners ------------------------------------------------------------------------------- */
 
 static const char *const reason_names[WAIT_REASONS] = {"storage",   "network", "process", "lock",
-						       "condition", "timer",   "child",   "poll",
-						       "other",     ""};
+						       "condition", "timer",   "child",   "device",
+						       "poll",      "other",   ""};
 
 /* What threads waited for most, by reason: the texts of the source `waits`. */
 struct partners {
 	double seconds[WAIT_REASONS];
+	double same_futex; /* of a place in memory that is not the end of a thread */
 	struct strbuf text[WAIT_REASONS], of[WAIT_REASONS];
 };
+
+/* "condition 7.1 futex end of thread 4711": who joins a thread does not take turns with it. */
+static bool is_join(const char *text, size_t n)
+{
+	return memmem(text, n, "end of thread", strlen("end of thread")) != NULL;
+}
 
 /* "network 7.1 recv 10.0.0.5:5432" */
 static void take_partner(struct partners *p, const char *text, size_t n, const char *entity)
@@ -194,6 +203,8 @@ static void take_partner(struct partners *p, const char *text, size_t n, const c
 		double seconds = strtod(text + word, &end);
 		size_t used = (size_t)(end - text);
 
+		if (i == WAIT_CONDITION && seconds > p->same_futex && !is_join(text, n))
+			p->same_futex = seconds;
 		if (!(seconds > p->seconds[i]) || used >= n)
 			return;
 		p->seconds[i] = seconds;
@@ -226,6 +237,7 @@ static void take_partners(const struct report_loading *l, struct partners *p,
 			text += strspn(text, " ");
 		}
 	}
+	f->same_futex = p->same_futex;
 	for (size_t i = 0; i < WAIT_REASONS; i++)
 		if (p->text[i].len) {
 			f->partner[i] = p->text[i].buf;
@@ -243,71 +255,6 @@ static void partners_release(struct partners *p)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Does it grow all the time? By the resident memory of all processes, after a tenth of the time. */
-static void take_growth(const struct report *r, struct finding_figures *f)
-{
-	const struct report_series *c = report_series_of(r, "process.rss");
-	const struct points *p = c ? &c->points : NULL;
-	size_t rising = 0, first, last;
-
-	if (!p || p->count < 8 || c->seldom)
-		return;
-	/* the last samples are those of processes that end */
-	first = p->count / 10 + 1;
-	last = p->count - 2;
-	for (size_t i = first + 1; i <= last; i++)
-		rising += p->points[i].value > p->points[i - 1].value;
-	f->memory_first = p->points[first].value;
-	f->memory_last = p->points[last].value;
-	f->memory_rising = (double)rising / (double)(last - first);
-	/* half of the growth in the second half: what fills up and stays is no growth */
-	double middle = p->points[(first + last) / 2].value;
-	if (!(f->memory_last - middle >= 0.3 * (f->memory_last - f->memory_first)))
-		f->memory_rising = 0;
-}
-
-/* A process that starts adds its peak, one that ends takes it away. */
-struct change {
-	uint32_t host;
-	int64_t at, kib;
-};
-
-/* At the same time ends come first. */
-static int by_host_and_time(const void *a, const void *b)
-{
-	const struct change *x = a, *y = b;
-
-	if (x->host != y->host)
-		return x->host < y->host ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return x->kib < y->kib ? -1 : x->kib > y->kib;
-}
-
-/* The largest sum of the peaks of processes that a host had at one time: an upper bound. */
-static double peaks_together(const struct report_loading *l)
-{
-	_cleanup_free_ struct change *all = xcalloc(2 * l->started + 1, sizeof(*all));
-	int64_t now = 0, most = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->started; i++) {
-		const struct report_proc *p = &l->procs[l->by_start[i]];
-
-		/* unknown, or more than any machine has */
-		if (p->rssmax == UNKNOWN || p->rssmax < 0 || p->rssmax >= (int64_t)1 << 42)
-			return NAN;
-		all[n++] = (struct change){p->host, p->start, p->rssmax};
-		all[n++] = (struct change){p->host, p->start + p->duration, -p->rssmax};
-	}
-	qsort(all, n, sizeof(*all), by_host_and_time);
-	for (size_t i = 0; i < n; i++) {
-		now += all[i].kib;
-		most = now > most ? now : most;
-	}
-	return n && l->started == l->count ? (double)most * 1024 : NAN;
-}
-
 static void take_memory(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
@@ -320,15 +267,21 @@ static void take_memory(const struct report_loading *l, struct finding_figures *
 	f->memory_used =
 		larger(f->memory_used, peak && peak->max >= 0 ? (double)peak->max * 1024 : NAN);
 	/* these count shared pages in each process */
-	f->memory_most = larger(larger(f->memory_used, resident), peaks_together(l));
+	l->r->memory_files = report_files_in_memory(l, &l->r->memory_files_seen);
+	f->memory_most = larger(larger(f->memory_used, resident), report_peaks_together(l)) +
+			 (l->r->memory_files_seen ? l->r->memory_files : 0);
 	/* which for a single process is exact */
 	if (report_series_fold(l, "process.processes", "job", LARGEST_VALUE) <= 1)
 		f->memory_used = first_known(f->memory_used, resident);
 	f->memory_limit = known(r->memory_limit, 1);
+	if (l->refault_bytes != UNKNOWN)
+		f->refaulted = (double)l->refault_bytes;
 	/* the cgroup of a run may contain other jobs: at most the processes that SIGKILL ended */
 	if (!(f->oom_kills > 0) && l->oom_kills != UNKNOWN && r->has_records)
 		f->oom_kills =
 			(double)(l->oom_kills < l->tally.killed ? l->oom_kills : l->tally.killed);
+	if (!(f->oom_kills > 0) && l->out_of_memory)
+		f->oom_kills = 1;
 }
 
 /* ---- storage, network, GPUs ------------------------------------------------------------------ */
@@ -381,34 +334,44 @@ static void take_network(const struct report_loading *l, struct finding_figures 
 	f->network_speed = l->link_speed > 0 ? l->link_speed : NAN;
 }
 
+/* Did processes of the job compute on this GPU? */
+static bool computed_on(const struct report_loading *l, const struct series *gpu)
+{
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		if (s->entity_no == gpu->entity_no && !strcmp(s->metric, "nvidia.processes_job"))
+			return s->maximum >= 1;
+	}
+	return false;
+}
+
+/* Without a request, only GPUs that the job computed on are its own, if there are any. */
 static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 {
-	const struct report_series *all = NULL;
 	double sum = 0;
 
 	f->gpus_asked = (double)l->r->request.item[REQUEST_GPUS];
 	f->gpus = f->gpus_idle = 0;
+	f->gpu_processes = report_series_fold(l, "nvidia.processes_job", "gpu", LARGEST_VALUE);
+	bool own = !(f->gpus_asked >= 1) && f->gpu_processes >= 1;
 	for (size_t i = 0; i < l->series.count; i++) {
 		const struct series *s = &l->series.list[i];
 
 		/* one or two samples say nothing about the time between */
 		if (strcmp(s->entity_kind, "gpu") != 0 || s->count < 3 ||
-		    !str_suffix(s->metric, ".utilization_gpu"))
+		    !str_suffix(s->metric, ".utilization_gpu") || (own && !computed_on(l, s)))
 			continue;
-		all = all ? all : report_series_of(l->r, s->metric);
 		f->gpus++;
 		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
 		sum += s->mean / 100;
 	}
-	/* the figure that the table shows, where there is one */
-	f->gpu_busy = all && isfinite(all->mean) ? all->mean / 100
-		      : f->gpus > 0              ? sum / f->gpus
-						 : NAN;
+	f->gpu_busy = f->gpus > 0 ? sum / f->gpus : NAN;
 }
 
 /* ---- processes, ranks, hosts ----------------------------------------------------------------- */
 
-/* The mean and the busiest of ranks or hosts; groups are still complete here. */
+/* The mean and the busiest of hosts; groups are still complete here. */
 static void take_uneven(const struct report_groups *g, double *count, double *mean, double *most,
 			const char **name)
 {
@@ -454,24 +417,39 @@ static void take_executables(const struct report *r, struct finding_figures *f)
 	f->top_share = all > 0 ? top / all : NAN;
 }
 
-/* Who crashed, and who was killed: the first of each. */
+static bool is_crash(int sig)
+{
+	return sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGSYS || sig == SIGTRAP;
+}
+
+/* The first of a kind counts. */
+static void take_victim(const struct report_loading *l, const struct report_proc *p,
+			const char **name, const char **step, double *sig)
+{
+	if (*name)
+		return;
+	*name = l->r->names[p->name];
+	*step = report_step_name(l->r, p);
+	if (sig)
+		*sig = p->signal;
+}
+
+/* Who crashed, who was killed, and who was ended by another signal. */
 static void take_signals(const struct report_loading *l, struct finding_figures *f)
 {
 	f->crashed = 0;
 	for (size_t i = 0; i < l->count; i++) {
 		const struct report_proc *p = &l->procs[i];
-		int sig = p->signal;
 
-		if (sig == SIGKILL && !f->killed_name)
-			f->killed_name = l->r->names[p->name];
-		if (sig != SIGSEGV && sig != SIGABRT && sig != SIGBUS && sig != SIGFPE &&
-		    sig != SIGILL && sig != SIGSYS && sig != SIGTRAP)
-			continue;
-		f->crashed++;
-		if (f->crash_name)
-			continue;
-		f->crash_name = l->r->names[p->name];
-		f->crash_signal = sig;
+		if (p->signal == SIGKILL)
+			take_victim(l, p, &f->killed_name, &f->killed_step, NULL);
+		if (is_crash(p->signal)) {
+			f->crashed++;
+			take_victim(l, p, &f->crash_name, &f->crash_step, &f->crash_signal);
+		} else if (p->signal) {
+			take_victim(l, p, &f->signal_name, &f->signal_step, &f->signal);
+		}
 	}
 }
 
@@ -492,8 +470,10 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 	for (size_t i = l->started; i-- > 0 && !f->failed_name;) {
 		const struct report_proc *p = &l->procs[l->by_start[i]];
 
-		if (p->failed && p->exitcode == f->exitcode)
+		if (p->failed && p->exitcode == f->exitcode) {
 			f->failed_name = r->names[p->name];
+			f->failed_step = report_step_name(r, p);
+		}
 	}
 }
 
@@ -525,11 +505,40 @@ static void print_name(const char **name, struct strbuf *copy)
 	*name = copy->buf;
 }
 
+/* The job as a word of a command that can be pasted into a shell. */
+static void name_job(const struct report_loading *l, struct finding_figures *f, struct strbuf *word)
+{
+	_cleanup_strbuf_ struct strbuf label = STRBUF_INIT, text = STRBUF_INIT;
+
+	if (!f->job || !*f->job)
+		return;
+	if (job_label(l->store, l->job, f->job, &label) < 0) {
+		strbuf_reset(&label);
+		strbuf_addstr(&label, f->job);
+	}
+	text_add_printable(&text, label.buf, label.len);
+	text_add_shell(word, text.buf);
+	f->job = word->buf;
+}
+
+/* Was it ended from outside when the time that it had asked for was over? Its last sign of life may
+ * be some seconds older. */
+static bool reached_limit(const struct report *r, const struct finding_figures *f)
+{
+	double limit = known(r->request.item[REQUEST_TIME], 1),
+	       before = r->request.ran_before > 0 ? (double)r->request.ran_before : 0,
+	       late = limit * 0.05 < 2 ? limit * 0.05 : 2;
+	bool ended = (f->cut_off && *f->cut_off && !f->end_known) || f->exitcode == 128 + SIGKILL ||
+		     f->exitcode == 128 + SIGTERM;
+
+	return ended && limit > 0 && f->duration + before >= limit - late;
+}
+
 void report_find(struct report_loading *l)
 {
 	struct report *r = l->r;
 	const struct job_row *row = &r->show.list.rows[0];
-	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT, job = STRBUF_INIT;
 	_cleanup_(partners_release) struct partners partners = {0};
 	struct finding_figures f;
 
@@ -538,15 +547,17 @@ void report_find(struct report_loading *l)
 	f.exitcode = known(row->exitcode, 1);
 	f.job = joblist_text(&r->show.list, row->jobid);
 	f.running = r->running;
-	f.run = r->show.metadata.command;
+	f.run = r->show.metadata.again;
 	f.cut_off = r->show.metadata.cut_off;
-	f.at_time_limit = f.cut_off && strstr(f.cut_off, "at the time limit");
+	f.end_known = r->show.metadata.end_known;
+	f.at_time_limit = r->timed_out || reached_limit(r, &f) ||
+			  (f.cut_off && strstr(f.cut_off, "at the time limit"));
 	take_rows(l, &f);
 	take_cpu(l, &f);
 	take_time(r, &f);
 	take_limits(r, &f);
 	take_memory(l, &f);
-	take_growth(r, &f);
+	report_take_growth(r, &f);
 	take_partners(l, &partners, &f);
 	take_io(l, &f);
 	take_network(l, &f);
@@ -554,7 +565,6 @@ void report_find(struct report_loading *l)
 	report_take_peers(l, &f);
 	take_gpus(l, &f);
 	take_node(r, &host, &f);
-	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	report_add_signals(&signals, l->tally.signals);
 	f.signals = signals.buf;
@@ -564,9 +574,10 @@ void report_find(struct report_loading *l)
 		f.cpu = f.memory_most = NAN;
 		f.time = (struct core_time){0};
 	}
-	const char **names[] = {&f.job,         &f.brief_name, &f.failed_name, &f.top_name,
-				&f.rank_name,   &f.host_name,  &f.node,        &f.crash_name,
-				&f.killed_name, &f.peer_name,  &f.run};
+	name_job(l, &f, &job);
+	const char **names[] = {&f.brief_name, &f.failed_name, &f.top_name,   &f.rank_name,
+				&f.host_name,  &f.node,        &f.crash_name, &f.killed_name,
+				&f.peer_name,  &f.signal_name};
 	struct strbuf copies[ARRAY_SIZE(names)];
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		copies[i] = (struct strbuf)STRBUF_INIT;

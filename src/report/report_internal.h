@@ -15,6 +15,9 @@ struct report_proc {
 	int32_t rank; /* -1: none */
 	uint8_t exitcode, signal;
 	bool failed;
+	bool replaced; /* it executed another program */
+	int64_t state;
+	uint32_t step; /* place in report.steps, + 1; 0: none */
 };
 
 /* Counts for the findings. */
@@ -22,7 +25,7 @@ struct report_tally {
 	int64_t signalled, killed; /* by any signal, by SIGKILL */
 	int64_t failed;            /* by their exit status */
 	int64_t running;
-	int64_t brief, brief_time; /* processes below BRIEF_US; us in all */
+	int64_t brief, brief_time; /* processes below BRIEF_US; us that starting them took */
 	int64_t without_time, without_cpu;
 	int64_t reaped_cpu; /* of roots and all children that they waited for; UNKNOWN */
 	size_t signals[65]; /* processes ended by each signal; 0: other signals */
@@ -40,10 +43,13 @@ struct report_loading {
 	uint32_t *by_start; /* indexes of processes with known times, in order of start */
 	size_t started;
 	struct report_tally tally;
-	bool granted;      /* a batch system granted the cores */
-	int64_t tasks;     /* started by it; 0: unknown */
-	int64_t oom_kills; /* in the cgroups of its runs; UNKNOWN */
-	double link_speed; /* bytes/s of the fastest network adapter; 0: unknown */
+	size_t known_hosts;    /* whose CPUs the metadata have */
+	bool granted;          /* a batch system granted the cores */
+	bool out_of_memory;    /* in the eyes of the batch system */
+	int64_t tasks;         /* started by it; 0: unknown */
+	int64_t oom_kills;     /* in the cgroups of its runs; UNKNOWN */
+	int64_t refault_bytes; /* of files, read again below their memory limit; UNKNOWN */
+	double link_speed;     /* bytes/s of the fastest network adapter; 0: unknown */
 	struct series_list series;
 };
 
@@ -71,6 +77,15 @@ int report_load_metadata(struct report_loading *l);
 void report_find(struct report_loading *l);
 /* Figures about processes beside and after each other, and threads; see findings.h. */
 void report_take_peers(const struct report_loading *l, struct finding_figures *f);
+/* Finds the steps of the job; metadata NULL: none. */
+void report_take_steps(struct report_loading *l, const struct value *metadata);
+void report_steps_release(struct report *r);
+/* NULL: it belongs to none. */
+const char *report_step_name(const struct report *r, const struct report_proc *p);
+/* Says in findings in which step most of it was. */
+void report_name_steps(struct report *r);
+/* The largest sum of the peaks of processes that a host had at one time: an upper bound; NAN. */
+double report_peaks_together(const struct report_loading *l);
 void report_load_energy(struct report_loading *l);
 
 /* Appends a group. */
@@ -93,6 +108,14 @@ double report_series_fold(const struct report_loading *l, const char *metric, co
 /* The increase of a counter of the job on all hosts; where the job was not sampled, of its
  * processes. */
 double report_job_increase(const struct report_loading *l, const char *metric);
+/*
+ * Files of the job in memory (tmpfs: /dev/shm, often /tmp) at one time, in bytes, at most. They
+ * count for what the job asked for, and belong to no process. *ret_seen: the host's shared memory
+ * was sampled; otherwise pipes, sockets and the like are among them.
+ */
+double report_files_in_memory(const struct report_loading *l, bool *ret_seen);
+/* Does the memory of a job grow all the time? */
+void report_take_growth(const struct report *r, struct finding_figures *f);
 /* The hosts of a job without records. */
 void report_hosts_from_series(struct report_loading *l);
 /* CPU time, accounting, cores and memory limit, from records, metadata and samples. */

@@ -266,6 +266,28 @@ static void json_old_names(const struct report *r, struct json_writer *j, size_t
 	json_raw(j, "curves", text, size);
 }
 
+void report_json_steps(const struct report *r, struct json_writer *j)
+{
+	json_begin_array(j, "steps");
+	for (size_t i = 0; i < r->step_count; i++) {
+		const struct report_step *s = &r->steps[i];
+
+		json_begin_object(j, NULL);
+		json_str(j, "step", s->name);
+		json_str(j, "program", *s->program ? s->program : NULL);
+		json_i64(j, "hosts", (int64_t)s->hosts);
+		json_i64(j, "ranks", (int64_t)s->ranks);
+		json_i64(j, "processes", (int64_t)s->processes);
+		json_i64(j, "failed", (int64_t)s->failed);
+		report_json_figure(j, "cpu_s", report_step_cpu(s));
+		report_json_figure(j, "duration_s", report_step_seconds(s));
+		report_json_figure(j, "cores_busy", report_step_cpu(s) / report_step_seconds(s));
+		report_json_figure(j, "memory_bytes", s->memory);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 void report_json(const struct report *r, struct json_writer *j)
 {
 	report_json_some(r, j, NULL);
@@ -292,6 +314,7 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 	json_groups(j, "operations", &r->operations);
 	json_groups(j, "hosts", &r->hosts);
 	json_groups(j, "ranks", &r->ranks);
+	report_json_steps(r, j);
 	json_timeline(r, j, origin);
 	json_flame(r, j);
 	json_bars(r, j, origin);

@@ -13,6 +13,8 @@ void report_json_some(const struct report *r, struct json_writer *j, report_extr
 void report_json_figure(struct json_writer *j, const char *key, double v);
 /* The findings, as the list "findings". */
 void report_json_findings(const struct report *r, struct json_writer *j);
+/* The steps of the job, as the list "steps". */
+void report_json_steps(const struct report *r, struct json_writer *j);
 /* A time as an element of an array, counted from origin; those of damaged records may be anything.
  */
 void report_json_time(struct json_writer *j, int64_t time, int64_t origin);

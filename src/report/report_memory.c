@@ -5,12 +5,15 @@
  * which no sample misses. The larger of these two is a lower bound.
  */
 #include <math.h>
+#include <string.h>
 
 #include "core/text/units.h"
 #include "report/report_internal.h"
 
 /* The kernel counts pages per CPU and adds them up now and then: smaller differences are noise. */
 #define SAME 1.02
+/* Less than this is what messages of programs and the host's own services come to. */
+#define FILES_LEAST (32.0 * 1024 * 1024)
 
 static double larger(double a, double b)
 {
@@ -78,4 +81,60 @@ void report_add_memory(const struct report *r, struct strbuf *out)
 		strbuf_addstr(out, " (shared pages counted once, or in each process)");
 	else if (!is_one_process(r))
 		strbuf_addstr(out, " (shared pages counted once)");
+}
+
+/* ---- files in memory ------------------------------------------------------------------------ */
+
+/* What is written and not queued for storage: to tmpfs, pipes, sockets and devices. NAN: unknown */
+static double written_elsewhere(const struct report_loading *l)
+{
+	const struct jobshow *show = &l->r->show;
+	int64_t calls = jobshow_io(show, "wchar"), queued = jobshow_io(show, "write_bytes");
+
+	if (calls != UNKNOWN && queued != UNKNOWN && !show->io_unknown)
+		return calls > queued ? (double)(calls - queued) : 0;
+	double more = report_job_increase(l, "process.wchar") -
+		      report_job_increase(l, "process.write_bytes");
+	return more < 0 ? 0 : more;
+}
+
+double report_files_in_memory(const struct report_loading *l, bool *ret_seen)
+{
+	double most = written_elsewhere(l), rise = NAN;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		if (!strcmp(s->metric, "system.mem_shmem") && s->count > 1)
+			rise = larger(rise, s->maximum - s->minimum);
+	}
+	*ret_seen = !isnan(rise);
+	if (isnan(most) || rise < most)
+		most = rise;
+	return most >= FILES_LEAST ? most : 0;
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+/* Does it grow all the time? By the resident memory of all processes, after a tenth of the time. */
+void report_take_growth(const struct report *r, struct finding_figures *f)
+{
+	const struct report_series *c = report_series_of(r, "process.rss");
+	const struct points *p = c ? &c->points : NULL;
+	size_t rising = 0, first, last;
+
+	if (!p || p->count < 8 || c->seldom)
+		return;
+	/* the last samples are those of processes that end */
+	first = p->count / 10 + 1;
+	last = p->count - 2;
+	for (size_t i = first + 1; i <= last; i++)
+		rising += p->points[i].value > p->points[i - 1].value;
+	f->memory_first = p->points[first].value;
+	f->memory_last = p->points[last].value;
+	f->memory_rising = (double)rising / (double)(last - first);
+	/* half of the growth in the second half: what fills up and stays is no growth */
+	double middle = p->points[(first + last) / 2].value;
+	if (!(f->memory_last - middle >= 0.3 * (f->memory_last - f->memory_first)))
+		f->memory_rising = 0;
 }

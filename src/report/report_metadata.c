@@ -6,6 +6,7 @@
 #include "jobs/job_layout.h"
 #include "jobs/request.h"
 #include "report/report_internal.h"
+#include "store/job_figures.h"
 #include "store/job_metadata.h"
 
 #define METADATA_MAX 65536 /* bytes that a page shows */
@@ -33,16 +34,9 @@ static void take_grant(struct report_loading *l, const struct job_request *r)
 
 static void take_hosts(struct report_loading *l, const struct value *hosts)
 {
-	int64_t cpus = 0;
+	int64_t cpus = job_cpus_of_hosts(hosts);
 
-	for (size_t i = 0; hosts && i < value_pairs(hosts); i++) {
-		const struct value *n = value_get(value_at(hosts, i), "usable_cpus");
-
-		if (!n)
-			n = value_get(value_at(hosts, i), "cpus");
-		if (n && n->kind == VALUE_INT && n->integer > 0 && n->integer < 1 << 20)
-			cpus += n->integer;
-	}
+	l->known_hosts = value_pairs(hosts);
 	if (l->r->cores == UNKNOWN && cpus > 0)
 		l->r->cores = cpus;
 }
@@ -153,6 +147,9 @@ static void take_memory(struct report_loading *l, const struct value *memory)
 	if (limit && limit->kind == VALUE_INT && limit->integer > 0 &&
 	    (r->memory_limit == UNKNOWN || limit->integer < r->memory_limit))
 		r->memory_limit = limit->integer;
+	const struct value *refaults = value_get(memory, "refault_bytes");
+	if (refaults && refaults->kind == VALUE_INT && refaults->integer >= 0)
+		l->refault_bytes = refaults->integer;
 	if (kills && kills->kind == VALUE_INT && kills->integer >= 0)
 		l->oom_kills = kills->integer;
 }
@@ -189,11 +186,43 @@ static void take_metadata(struct report_loading *l, const struct value *meta)
 		l->r->hardware = json_of(hardware);
 	} else if (hosts && hosts->kind == VALUE_DICT && value_pairs(hosts))
 		l->r->hardware = json_of(hosts);
+	l->r->by_run = value_get(meta, "started_by_run") != NULL;
 	take_sources(l->r, value_get(meta, "sources"));
 	take_accounting(l->r, value_get(meta, "books"));
 	take_memory(l, value_get(meta, "memory"));
 	take_quota(l->r, value_get(meta, "cpu"));
 	show_metadata(l, meta);
+}
+
+/* A text of JSON without its quotes; false: another kind of value. */
+static bool is_word(const char *json, const char *word)
+{
+	size_t n = strlen(word);
+
+	return json[0] == '"' && !strncmp(json + 1, word, n) && json[n + 1] == '"';
+}
+
+/* What the accounting of the batch system says of its end (`plimsoll import sacct`). */
+static int load_scheduler(struct report_loading *l)
+{
+	_cleanup_stmt_ struct stmt *st =
+		store_query(l->store,
+			    "SELECT key, value FROM job_annotation WHERE job = $1 AND "
+			    "key IN ('sacct.state', 'sacct.elapsed')",
+			    db_int(l->job));
+	int r;
+
+	while ((r = stmt_step(st)) == 1) {
+		bool state = !strcmp(stmt_get_str(st, 0), "sacct.state");
+		_cleanup_free_ char *value = xstrdup(stmt_get_str(st, 1));
+		int64_t seconds;
+
+		l->r->timed_out |= state && is_word(value, "TIMEOUT");
+		l->out_of_memory |= state && is_word(value, "OUT_OF_MEMORY");
+		if (!state && parse_i64(value, &seconds) == 0 && seconds >= 0)
+			l->r->elapsed = seconds;
+	}
+	return r;
 }
 
 int report_load_metadata(struct report_loading *l)
@@ -204,5 +233,9 @@ int report_load_metadata(struct report_loading *l)
 
 	if (r > 0)
 		take_metadata(l, meta);
-	return r < 0 && !why.len ? r : 0;
+	report_take_steps(l, r > 0 ? meta : NULL);
+	if (r < 0 && !why.len)
+		return r;
+	r = load_scheduler(l);
+	return r < 0 ? r : 0;
 }

@@ -198,6 +198,10 @@ static void add_front(const struct report *r, struct strbuf *out)
 		clean_between(out, ", ", text_of(r, row->jobname), "");
 	strbuf_addch(out, '\n');
 	add_findings(r, out);
+}
+
+static void add_figures(const struct report *r, struct strbuf *out)
+{
 	strbuf_addstr(out, "# Key figures\n");
 	report_head_lines(r, add_figure, out);
 	report_figure_lines(r, add_figure, out);
@@ -327,19 +331,30 @@ static int draw(const struct report *r, const char *nodes, const struct plot_pag
 		size_t count, struct strbuf *out, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT, foot = STRBUF_INIT,
-				       front = STRBUF_INIT, back = STRBUF_INIT;
-	_cleanup_free_ struct plot_page *pages = xcalloc(count + 1, sizeof(*pages));
+				       front = STRBUF_INIT, figures = STRBUF_INIT,
+				       back = STRBUF_INIT;
+	_cleanup_(pdf_core_time_release) struct pdf_core_time core_time;
+	_cleanup_free_ struct plot_page *pages = xcalloc(count + 3, sizeof(*pages));
+	size_t n = 0;
 
 	add_header(r, nodes, &header);
 	add_front(r, &front);
+	if (report_pdf_core_time(r, &core_time)) {
+		pages[n++] = (struct plot_page){.stack = &core_time.stack,
+						.heading = "Where the core time went"};
+		add_figures(r, &figures);
+		pages[n++] = (struct plot_page){.text = figures.buf};
+	} else {
+		add_figures(r, &front);
+	}
 	add_back(r, &back);
 	strbuf_addstr(&foot, "plimsoll " PL_VERSION ", ");
 	text_add_local_time(&foot, clock_realtime_us());
 	for (size_t i = 0; i < count; i++)
-		pages[i] = charts[i];
+		pages[n++] = charts[i];
 	if (back.len)
-		pages[count++] = (struct plot_page){.text = back.buf};
-	return plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
+		pages[n++] = (struct plot_page){.text = back.buf};
+	return plot_pages(pages, n, header.buf, foot.buf, front.buf, out, why);
 }
 
 int report_pdf_with(const struct report *r, const char *nodes, const struct plot_page *charts,

@@ -14,6 +14,17 @@ struct pdf_charts {
 	size_t span_count;
 };
 
+/* Where the core time went. */
+struct pdf_core_time {
+	struct plot_stack stack;
+	struct plot_part parts[CORE_PARTS];
+	double *shares;
+	char *note;
+};
+/* False: it is not known. */
+bool report_pdf_core_time(const struct report *r, struct pdf_core_time *ret);
+void pdf_core_time_release(struct pdf_core_time *t);
+
 /* The charts of the HTML page in its order: panels, for each metric the job and then its hosts; and
  * how many processes ran at once. Points still belong to the report. */
 void report_pdf_charts(const struct report *r, struct pdf_charts *ret);

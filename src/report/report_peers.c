@@ -10,12 +10,14 @@
 
 #define LONG_US 300000 /* shorter processes are steps of a script */
 #define CHAIN_US 100000
+#define NO_PARENT UINT32_MAX
 #define THREADS_MAX 20000 /* that are looked at */
 
 /* ---- processes of the same program ---------------------------------------------------------- */
 
 struct peers {
-	uint32_t name, parent;
+	uint32_t name, parent,
+		step;  /* parent: NO_PARENT of roots, such as ranks on several hosts */
 	int64_t first; /* start of the first */
 	double count, sum, most;
 };
@@ -28,7 +30,8 @@ static bool is_worker(const struct report_loading *l, size_t i)
 	       p->cpu != UNKNOWN && p->name && p->last == i;
 }
 
-/* Those that began soon after the first of their program, below the same parent. */
+/* Those that began soon after the first of their program, below the same parent and in the same
+ * step. */
 static void compare_peers(const struct report_loading *l, struct finding_figures *f)
 {
 	struct peers list[64];
@@ -40,12 +43,17 @@ static void compare_peers(const struct report_loading *l, struct finding_figures
 
 		if (!is_worker(l, place))
 			continue;
-		while (k < count && (list[k].name != p->name || list[k].parent != p->parent))
+		uint32_t parent = p->parent == place ? NO_PARENT : p->parent;
+		while (k < count && (list[k].name != p->name || list[k].parent != parent ||
+				     list[k].step != p->step))
 			k++;
 		if (k == ARRAY_SIZE(list))
 			continue;
 		if (k == count)
-			list[count++] = (struct peers){p->name, p->parent, p->start, 0, 0, 0};
+			list[count++] = (struct peers){.name = p->name,
+						       .parent = parent,
+						       .step = p->step,
+						       .first = p->start};
 		if ((double)(p->start - list[k].first) * 1e-6 > 0.25 * f->duration)
 			continue;
 		double cpu = (double)p->cpu * 1e-6;
@@ -64,6 +72,87 @@ static void compare_peers(const struct report_loading *l, struct finding_figures
 		f->peer_most = list[k].most;
 		f->peer_name = l->r->names[list[k].name];
 	}
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+struct rank {
+	uint32_t step;
+	int32_t rank;
+	double cpu;
+};
+
+static int by_step_and_rank(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The CPU time of each rank in each step. */
+static size_t add_up_ranks(const struct report_loading *l, struct rank *list)
+{
+	size_t all = 0, count = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct report_proc *p = &l->procs[i];
+
+		if (p->rank >= 0)
+			list[all++] = (struct rank){p->step, p->rank,
+						    p->cpu == UNKNOWN ? 0 : (double)p->cpu * 1e-6};
+	}
+	if (all)
+		qsort(list, all, sizeof(*list), by_step_and_rank);
+	for (size_t i = 0; i < all; i++)
+		if (count && !by_step_and_rank(&list[count - 1], &list[i]))
+			list[count - 1].cpu += list[i].cpu;
+		else
+			list[count++] = list[i];
+	return count;
+}
+
+static const char *name_of_rank(const struct report *r, int32_t rank)
+{
+	for (size_t i = 0; i < r->ranks.count; i++)
+		if (strtol(r->ranks.list[i].name, NULL, 10) == rank)
+			return r->ranks.list[i].name;
+	return NULL;
+}
+
+/* The ranks of one step: they count if they differ more than those before. */
+static void take_ranks(const struct report_loading *l, const struct rank *list, size_t n,
+		       struct finding_figures *f)
+{
+	const struct rank *most = list;
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		sum += list[i].cpu;
+		most = list[i].cpu > most->cpu ? &list[i] : most;
+	}
+	double mean = sum / (double)n;
+	if (n < 2 || !(isnan(f->ranks) || most->cpu - mean > f->rank_most - f->rank_mean))
+		return;
+	f->ranks = (double)n;
+	f->rank_mean = mean;
+	f->rank_most = most->cpu;
+	f->rank_name = name_of_rank(l->r, most->rank);
+	f->rank_step = list->step ? l->r->steps[list->step - 1].name : NULL;
+}
+
+/* A rank of one step has nothing to do with that of another one. */
+static void compare_ranks(const struct report_loading *l, struct finding_figures *f)
+{
+	_cleanup_free_ struct rank *list = xcalloc(l->count, sizeof(*list));
+	size_t count = add_up_ranks(l, list), from = 0;
+
+	for (size_t i = 1; i <= count; i++)
+		if (i == count || list[i].step != list[from].step) {
+			take_ranks(l, &list[from], i - from, f);
+			from = i;
+		}
 }
 
 /* ---- programs in turn ----------------------------------------------------------------------- */
@@ -149,6 +238,7 @@ void report_take_peers(const struct report_loading *l, struct finding_figures *f
 {
 	if (!l->count)
 		return;
+	compare_ranks(l, f);
 	compare_peers(l, f);
 	for (size_t i = 0; i < l->count; i++)
 		if (l->procs[i].last > i)

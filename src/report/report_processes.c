@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/core_time/core_time.h"
 #include "report/report_internal.h"
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -85,14 +86,40 @@ enum column {
 	WCHAR,
 	CUTIME,
 	CSTIME,
-	DEPTH
+	DEPTH,
+	WAITING,
+	READS,
+	WRITES
 };
 
 static const char select_processes[] =
 	"SELECT t.first, t.last, p.host, p.exename, p.tags, p.state, p.pid, p.exitcode, "
 	"p.exitsignal, p.mpirank, p.start, p.duration, p.usertime, p.systemtime, p.rssmax, "
-	"p.rchar, p.wchar, p.cutime, p.cstime, t.depth "
+	"p.rchar, p.wchar, p.cutime, p.cstime, t.depth, p.time_waiting, p.syscr, p.syscw "
 	"FROM process p JOIN tree t ON t.id = p.id WHERE ";
+
+#define START_MOST_US 15000 /* as of an interpreter; what a short life took beyond is its work */
+
+/*
+ * What a short life cost because it was started: its time on a core and ready for one, without what
+ * it did in calls to read and write. While it waited for a disk or a child, that is what took the
+ * time.
+ */
+static int64_t cost_of_start(const struct report_proc *p, struct stmt *st)
+{
+	int64_t waiting = stmt_get_optional(st, WAITING);
+	double us = (double)p->duration;
+
+	if (p->cpu != UNKNOWN) {
+		double active = (double)p->cpu + (waiting > 0 ? (double)waiting * 1e-3 : 0);
+
+		us = active < us ? active : us;
+		us -= ((double)stmt_get_int(st, READS) + (double)stmt_get_int(st, WRITES)) *
+		      COST_CALL * 1e6;
+	}
+	us = us < START_MOST_US ? us : START_MOST_US;
+	return us > 0 ? (int64_t)us : 0;
+}
 
 static void tally(struct report_loading *l, const struct report_proc *p, struct stmt *st)
 {
@@ -110,7 +137,7 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 		t->without_time++;
 	else if (p->duration < REPORT_BRIEF_US && (stmt_get_int(st, STATE) & 15) != 2) {
 		t->brief++;
-		t->brief_time += p->duration;
+		t->brief_time += cost_of_start(p, st);
 	}
 	/* the kernel adds up waited-for children; roots have all of them */
 	if (stmt_get_int(st, DEPTH) == 0 && t->reaped_cpu != UNKNOWN)
@@ -139,7 +166,9 @@ static void take(struct strings *s, struct report_proc *p, struct stmt *st)
 		.rank = rank == UNKNOWN || rank < 0 || rank > INT32_MAX ? -1 : (int32_t)rank,
 		.exitcode = (uint8_t)stmt_get_int(st, EXITCODE),
 		.signal = (uint8_t)(stmt_get_int(st, EXITSIGNAL) & 127),
-		.failed = stmt_get_int(st, EXITCODE) != 0 || stmt_get_int(st, EXITSIGNAL) != 0};
+		.failed = stmt_get_int(st, EXITCODE) != 0 || stmt_get_int(st, EXITSIGNAL) != 0,
+		.replaced = (stmt_get_int(st, STATE) & 15) == 2,
+		.state = stmt_get_int(st, STATE)};
 	/* impossible times would overflow */
 	if (p->duration < 0 || p->duration > TIME_LIMIT)
 		p->duration = UNKNOWN;

@@ -167,12 +167,15 @@ static void settle_cpu(struct report_loading *l)
 		r->cpu_residue = r->cpu_total - r->cpu_itemised;
 }
 
-/* Where the metadata do not name them. */
+/* Where the metadata do not name them, or only those of some hosts. */
 static void settle_cores(struct report_loading *l)
 {
 	const struct report_series *all = report_series_of(l->r, "system.cpus_online");
 	double online = all ? all->maximum : 0;
 
+	if (!l->granted && l->known_hosts && l->r->where.host_count > l->known_hosts &&
+	    l->r->where.cores >= 1)
+		l->r->cores = round_i64(l->r->where.cores);
 	if (l->r->cores != UNKNOWN)
 		return;
 	for (size_t i = 0; i < l->series.count && !all; i++)

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/files/fs.h"
 #include "core/text/text.h"
+#include "jobs/job_hosts.h"
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
 #include "run/run_internal.h"
@@ -32,6 +33,7 @@ static void begin_metadata(struct running *r)
 {
 	char host[65], boot[9];
 	const char *parent = getenv("PLIMSOLL_RUN"), *step = getenv("SLURM_STEP_ID");
+	uint64_t rank, size;
 
 	this_host(host, sizeof(host), boot);
 	r->metadata = value_new(VALUE_DICT);
@@ -44,6 +46,8 @@ static void begin_metadata(struct running *r)
 		value_set(r->metadata, "parent", value_str(parent));
 	if (step && *step)
 		value_set(r->metadata, "step", value_str(step));
+	if (launcher_rank(env_lookup, &rank, &size) && rank < INT32_MAX)
+		value_set(r->metadata, "rank", value_int((int64_t)rank));
 	metadata_set_time(r->metadata, "start", clock_realtime_us());
 	if (r->began)
 		add_request(r->ctx, r->metadata);
@@ -166,7 +170,8 @@ static void end_metadata(struct running *r, const struct run_summary *s)
 	summary_json(s, &j);
 	if (value_from_json(j.out.buf, j.out.len, &accounting, &why) == 0)
 		value_set(r->metadata, "books", accounting);
-	run_add_limits(r->metadata, &r->limits);
+	run_add_limits(r->metadata, &r->limits, r->joined_groups.len ? &r->joined : NULL,
+		       &r->host_cpu);
 	int e = run_file_write_metadata(&r->file, r->metadata);
 	if (e < 0)
 		log_warn("cannot write the metadata of this run in '%s': %s", r->job.path,
@@ -391,6 +396,7 @@ static void release(struct running *r)
 	value_free(r->meta);
 	value_free(r->warnings);
 	strbuf_release(&r->cgroup);
+	strbuf_release(&r->joined_groups);
 }
 
 /* ---- sampling ------------------------------------------------------------------------------- */
@@ -405,11 +411,27 @@ static void command_begun(void *user, pid_t command, uint64_t begin_ns)
 		(void)last_job_set(&r->ctx->config, r->job.path);
 }
 
+/* Container runtimes and the like put it into a control group of its own. */
+static void look_at_command(void *user)
+{
+	struct running *r = user;
+
+	if (cgroup_groups_other("", r->guard.command, &r->joined_groups))
+		cgroup_limits_of("", r->joined_groups.buf, &r->joined);
+}
+
 static void command_ending(void *user)
 {
 	struct running *r = user;
 	struct value *sampling = sidecar_end(&r->sidecar);
 
+	if (r->joined_groups.len) {
+		struct cgroup_limits now;
+
+		cgroup_limits_of("", r->joined_groups.buf, &now);
+		cgroup_limits_since(&r->joined, &now);
+		r->joined = now;
+	}
 	hold_ending_signals();
 	if (sampling)
 		value_set(r->metadata, "sampling", sampling);
@@ -452,6 +474,7 @@ static void prepare_sampling(struct running *r)
 static void prepare_cgroup(struct running *r)
 {
 	cgroup_limits_read("", &r->limits);
+	host_cpu_read("", &r->host_cpu);
 	if (cgroup_cpu_path("", &r->cgroup) && !cgroup_cpu_us(r->cgroup.buf, &r->cgroup_before_us))
 		strbuf_reset(&r->cgroup);
 }
@@ -465,6 +488,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 			    .job = JOB_DIRECTORY_INIT,
 			    .file = RUN_FILE_INIT,
 			    .cgroup = STRBUF_INIT,
+			    .joined_groups = STRBUF_INIT,
 			    .sidecar = SIDECAR_INIT,
 			    .guard = {.argv = argv, .status = -1},
 			    .warnings = value_new(VALUE_LIST)};
@@ -500,6 +524,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		.drain_ns = o->wait ? o->wait_ns : drain_ns,
 		.begun = command_begun,
 		.ending = command_ending,
+		.look = look_at_command,
 		.asked_to_end = asked_to_end,
 		.user = &r,
 	};

@@ -222,21 +222,44 @@ int run_ends_by(const struct context *ctx, const struct supervise_result *res)
 	return ctx->personality->signal_is_status && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
 }
 
-void run_add_limits(struct value *metadata, const struct cgroup_limits *before)
+/* A group that the command joined, as a container's. */
+static void add_joined(struct cgroup_limits *now, const struct cgroup_limits *joined)
+{
+	if (joined->memory && (!now->memory || joined->memory < now->memory))
+		now->memory = joined->memory;
+	if (joined->quota > 0 && (!(now->quota > 0) || joined->quota < now->quota)) {
+		now->quota = joined->quota;
+		now->throttled_us = joined->throttled_us;
+		now->throttling_counted = joined->throttling_counted;
+	}
+	if (joined->kills_counted && (!now->kills_counted || joined->oom_kills > now->oom_kills)) {
+		now->oom_kills = joined->oom_kills;
+		now->kills_counted = true;
+	}
+}
+
+void run_add_limits(struct value *metadata, const struct cgroup_limits *before,
+		    const struct cgroup_limits *joined, const struct host_cpu *host_before)
 {
 	struct value *memory = value_new(VALUE_DICT), *cpu = value_new(VALUE_DICT);
 	struct cgroup_limits now;
 
 	cgroup_limits_read("", &now);
 	cgroup_limits_since(before, &now);
+	if (joined)
+		add_joined(&now, joined);
 	if (now.memory)
 		value_set(memory, "limit", value_int((int64_t)now.memory));
 	if (now.kills_counted)
 		value_set(memory, "oom_kills", value_int((int64_t)now.oom_kills));
+	if (now.refaults_counted)
+		value_set(memory, "refault_bytes",
+			  value_int((int64_t)now.refaults * sysconf(_SC_PAGESIZE)));
 	if (now.quota > 0)
 		value_set(cpu, "quota_us", value_int((int64_t)(now.quota * 1e6)));
 	if (now.throttling_counted)
 		value_set(cpu, "throttled_us", value_int((int64_t)now.throttled_us));
+	host_cpu_add_since("", host_before, cpu);
 	value_set(metadata, "memory", memory);
 	value_set(metadata, "cpu", cpu);
 }

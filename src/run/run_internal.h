@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "jobs/hardware/host_cpu.h"
 #include "jobs/job_directory.h"
 #include "records/accounting.h"
 #include "run/run.h"
@@ -34,6 +35,9 @@ struct running {
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
 	struct cgroup_limits limits; /* of our cgroup, before */
+	struct strbuf joined_groups; /* of the command, if it joined others; as /proc has them */
+	struct cgroup_limits joined; /* of those, when that was first seen; then since that */
+	struct host_cpu host_cpu;    /* of the host, before */
 	struct sidecar sidecar;      /* samples the command, if requested */
 	struct run_guard guard;
 };
@@ -77,7 +81,8 @@ struct run_times run_times(const struct supervise_result *res, const struct acco
 /* The signal that ends us, so that a parent sees how the command ended; 0: none. */
 int run_ends_by(const struct context *ctx, const struct supervise_result *res);
 /* The limits of our cgroups: "memory" with limit and oom_kills, "cpu" with quota_us (CPU time per
- * second) and throttled_us; what is not known is left out. */
-void run_add_limits(struct value *metadata, const struct cgroup_limits *before);
+ * second), throttled_us, and CPU time of the whole host; what is not known is left out. */
+void run_add_limits(struct value *metadata, const struct cgroup_limits *before,
+		    const struct cgroup_limits *joined, const struct host_cpu *host_before);
 /* The end of the job: that of its last run. */
 int64_t run_job_end(const struct value *meta, const struct run_times *t);

@@ -31,6 +31,9 @@
 #define LAST_EVENTS_NS 50000000ull
 /* Poll interval without a signalfd. */
 #define LOOK_MS 20
+/* When the first look at the command is, and the longest time between two. */
+#define LOOK_FIRST_NS 30000000ull
+#define LOOK_MOST_NS 60000000000ull
 
 struct supervisor {
 	const struct supervise_options *o;
@@ -41,6 +44,7 @@ struct supervisor {
 	pid_t command;
 	bool ended, childless;                /* the command; all descendants */
 	uint64_t next_drain_ns, next_peek_ns; /* 0: when there are events; never */
+	uint64_t next_look_ns;                /* 0: never */
 	uint64_t batch_ns;
 	uint64_t before_us; /* CPU time of earlier children */
 };
@@ -284,6 +288,16 @@ static int until(uint64_t now, uint64_t then)
 	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
 }
 
+/* The next look is three times as long after the start as this one, but a minute later at most. */
+static void look(struct supervisor *s, uint64_t now)
+{
+	uint64_t after = 2 * (now - s->r->begin_ns);
+
+	s->next_look_ns = s->ended ? 0 : now + (after < LOOK_MOST_NS ? after : LOOK_MOST_NS);
+	if (!s->ended)
+		s->o->look(s->o->user);
+}
+
 /* Sleeps until something happens, at most until the deadline (0: none). */
 static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 {
@@ -300,7 +314,8 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 		fds[1].fd = s->tracker.cnproc.fd;
 		fds[2].fd = s->tracker.taskstats.fd;
 	}
-	uint64_t wake[3] = {deadline_ns, s->next_peek_ns, batching ? s->next_drain_ns : 0};
+	uint64_t wake[4] = {deadline_ns, s->next_peek_ns, s->next_look_ns,
+			    batching ? s->next_drain_ns : 0};
 	for (size_t i = 0; i < ARRAY_SIZE(wake); i++)
 		if (wake[i] && (timeout < 0 || until(now, wake[i]) < timeout))
 			timeout = until(now, wake[i]);
@@ -310,6 +325,8 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 	if (fds[0].revents || s->relay.fd < 0)
 		take_signals(s);
 	now = clock_boottime_ns();
+	if (s->next_look_ns && now >= s->next_look_ns)
+		look(s, now);
 	if (fds[3].revents)
 		process_tracker_woken(&s->tracker);
 	if (fds[1].revents || fds[2].revents || fds[3].revents ||
@@ -321,8 +338,10 @@ static void run_loop(struct supervisor *s)
 {
 	uint64_t deadline = 0;
 
+	s->next_look_ns = s->o->look ? clock_boottime_ns() + LOOK_FIRST_NS : 0;
 	while (!s->ended)
 		wait_for_events(s, 0);
+	s->next_look_ns = 0;
 	reap(s);
 	if (!s->o->wait || s->o->drain_ns)
 		deadline = clock_boottime_ns() + s->o->drain_ns;

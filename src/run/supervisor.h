@@ -22,6 +22,9 @@ struct supervise_options {
 	 */
 	void (*begun)(void *user, pid_t command, uint64_t begin_ns);
 	void (*ending)(void *user);
+	/* called while the command runs, soon after its start and then more and more seldom; or
+	 * NULL */
+	void (*look)(void *user);
 	/* called after a signal such as SIGTERM from outside was passed on; or NULL */
 	void (*asked_to_end)(void *user, int sig);
 	void *user;

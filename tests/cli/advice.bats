@@ -156,7 +156,7 @@ memory_group() {
     equal status "$status" 137
     plimsoll report --json job >report.json
     equal finding "$(jq -c '.findings[0] | [.id, .weight, .title]' report.json)" '["oom","severe","it ran out of memory"]'
-    jq -r '.findings[0].details' report.json | grep -q 'The kernel killed 1 process because memory was short (actor); .* of 64 MiB'
+    jq -r '.findings[0].details' report.json | grep -q 'The kernel killed 1 process because memory was short (actor, SIGKILL); .* of 64 MiB'
     jq -r '.findings[0].advice' report.json | grep -q 'Give it more than 64 MiB'
     never '--time|Nothing needs'
   done

@@ -7,6 +7,48 @@ import shutil
 import subprocess
 import time
 
+# The least contrast of any text with what is behind it, over all elements with text of their own.
+CONTRAST = """(() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    const d = canvas.getImageData(0, 0, 1, 1).data;
+    return [d[0], d[1], d[2], d[3] / 255];
+  };
+  const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 :
+    ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c[3] > 0.99)
+        return c;
+    }
+    return [255, 255, 255, 1];
+  };
+  let least = 99, where = '', n = 0;
+  for (const e of document.querySelectorAll('body *')) {
+    if (e.tagName === 'SCRIPT' || ![...e.childNodes].some((t) => t.nodeType === 3 && t.data.trim()))
+      continue;
+    if (!e.checkVisibility())
+      continue;
+    const svg = e instanceof SVGElement, style = getComputedStyle(e);
+    const box = svg && e.previousElementSibling?.tagName === 'rect' ? e.previousElementSibling : null;
+    if (svg && e.closest('.bars'))
+      continue; /* text over bars is the same as that over boxes */
+    const a = light(rgb(svg ? style.fill : style.color));
+    const b = light(box ? rgb(getComputedStyle(box).fill) : ground(svg ? e.ownerSVGElement.parentElement : e));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    n++;
+    if (contrast < least) {
+      least = contrast;
+      where = e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + e.textContent.slice(0, 30);
+    }
+  }
+  return {least, where, n};
+})()"""
+
 
 class BrowserError(Exception):
     pass
@@ -116,14 +158,17 @@ class Browser:
             pass
 
     # ---- a page ----
-    def open(self, path, width=1280, height=900, dark=False, scripts=True, media=""):
+    def open(self, path, **how):
+        self.visit("file://" + os.path.abspath(path), **how)
+
+    def visit(self, url, width=1280, height=900, dark=False, scripts=True, media=""):
         self.console, self.requests = [], []
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 500)
         self.call("Emulation.setEmulatedMedia", media=media,
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=url)
         self.wait("Page.loadEventFired")
 
     def run(self, expression):

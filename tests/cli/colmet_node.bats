@@ -169,7 +169,7 @@ keeps_coming() { until_true more_than "$1" $(($(count_of "$1") + 2)); }
 
 @test "a filter that leaves nothing is refused with the reason, and records go on coming" {
   receiver
-  config=tcp://127.0.0.1:$((20000 + RANDOM % 20000))
+  config=tcp://127.0.0.1:$((20000 + RANDOM % 12000))
   colmet -s 0.2 --zeromq-uri "$uri" --colmet-config "$config"
   keeps_coming '.backend == "procstats_default"'
   want=$(shown '[.period_ms, .metrics, .sources]')
@@ -202,7 +202,7 @@ C
 
 @test "the message of configure_colmet.py counts other events, and everything else goes on coming" {
   receiver
-  config=tcp://127.0.0.1:$((20000 + RANDOM % 20000))
+  config=tcp://127.0.0.1:$((20000 + RANDOM % 12000))
   colmet -s 0.2 --zeromq-uri "$uri" --colmet-config "$config" --enable-perfhw --perfhw-list page_faults
   keeps_coming '.backend == "procstats_default"'
   send_message "$config" '\x82\xaeperfhw_metrics\xb9cache_ll,emulation_faults\xadsample_period\xa31.5'

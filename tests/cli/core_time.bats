@@ -27,7 +27,10 @@ part() {
   adds_up where.json
   equal by "$(jq -c '[.by, .waits_sampled]' where.json)" '["samples",true]'
   jq -e '((.granted_cores * .wall_seconds - .total_seconds) | fabs) < 0.01' where.json >/dev/null
-  at_least 'asleep, ms' "$(jq '.parts[] | select(.name == "wait-timer") | .seconds * 1000 | floor' where.json)" 1200
+  # one thread sleeps: of two cores the other had nothing to run
+  at_least 'asleep, s' "$(part wait-timer)" 1.2
+  at_most 'asleep, s' "$(part wait-timer)" "$(jq .wall_seconds where.json)"
+  at_least 'nothing to run, s' "$(part idle-serial)" "$(jq '.total_seconds - .wall_seconds - 0.1' where.json)"
   jq -e '[.parts[] | select(.name == "residue") | .share][0] < 0.05' where.json >/dev/null || fail "$(cat where.json)"
   plimsoll where --over time >text
   grep -q 'sleeping until a time' text
@@ -40,6 +43,31 @@ part() {
   grep -q '^CORE TIME$' text
   plimsoll report -o page.html
   grep -q '<section id="core-time">' page.html
+}
+
+@test "who waits for another process of the job waits for what that one waits for" {
+  use_store
+  plimsoll run -q --sample 100ms -- sh -c "for i in 1 2 3 4 5; do echo \$i; sleep 0.3; done | tr 1 2 | cat"
+  plimsoll where --json >where.json
+  adds_up where.json
+  at_least 'asleep, s' "$(part wait-timer)" 1.2
+  at_most 'for another process, s' "$(part wait-process)" 0.8
+  equal verdict "$(plimsoll report --json | jq -r '.findings[0].id')" timer
+}
+
+@test "a program and a process of a sampled job are divided by their own samples" {
+  use_store
+  plimsoll run -q --sample 100ms -- sh -c "'$PROGRAMS/actor' burn 900 & '$PROGRAMS/waiter' 2 threads 1; wait"
+  plimsoll where --executable waiter --json >where.json
+  adds_up where.json
+  equal by "$(jq -c '[.by, .waits_sampled]' where.json)" '["samples",true]'
+  at_least 'asleep, s' "$(part wait-timer)" 1.6
+  at_most 'computing, s' "$(part user)" 0.2
+  plimsoll where --process "$(plimsoll procs --json --where 'exename = actor' last | jq .[0].pid)" --json >where.json
+  adds_up where.json
+  equal by "$(jq -c '[.by, .waits_sampled]' where.json)" '["samples",true]'
+  at_least 'computing, s' "$(part user)" 0.3
+  at_most 'asleep, s' "$(part wait-timer)" 0.2
 }
 
 @test "by records: a program that computes, one that waits, and a parent" {
@@ -80,13 +108,39 @@ print(json.dumps({"user": "x", "start": 0, "end": 60, "procs": [
   done
   plimsoll where 78 --csv >where.csv
   equal head "$(head -1 where.csv)" host,part,seconds,share
-  equal lines "$(wc -l <where.csv)" 67
+  equal lines "$(wc -l <where.csv)" 70
   run ! plimsoll where 78 --rank 9
   [[ $output == *'nothing of the job matches'* ]]
   run ! plimsoll where 78 --rank x
   [[ $output == *"'x' is no rank"* ]]
   run ! plimsoll where 78 --over space
   [[ $output == *"--over takes 'time'"* ]]
+}
+
+@test "the same work for 9 s and for 12 s: the same verdict and the same shares; parts by host, rank and step add up" {
+  use_store
+  local seconds of
+  for seconds in 9 12; do
+    python3 "$PL_SOURCE/tests/fixtures/hour_job.py" "$PROGRAMS/make_samples" "job$seconds" -n 2 -p 4 -c "$seconds"
+    plimsoll submit -q "job$seconds"
+    mv "job$seconds" "was$seconds" # otherwise the name means the directory
+    plimsoll where "job$seconds" --json >where.json
+    adds_up where.json
+    equal by "$(jq -c '[.by, .waits_sampled, .granted_cores, (.wall_seconds | round)]' where.json)" "[\"samples\",true,8,$((seconds - 1))]"
+    jq '[.parts[].share]' where.json >"shares$seconds"
+    plimsoll report "job$seconds" --json | jq '[.findings[].id]' >"found$seconds"
+    for of in '--host node2' '--rank 5' '--step 1' '--executable mesh' '--process 1002'; do
+      # shellcheck disable=SC2086  # an option and its value
+      plimsoll where "job$seconds" $of --json >where.json
+      adds_up where.json
+      equal "$of" "$(jq -c '[.by, .waits_sampled]' where.json)" '["samples",true]'
+      # a process computes for 0.4 s of each second
+      jq -e '([.parts[] | select(.name == "user") | .share][0]) as $u | $u > 0.05 and $u < 0.6' where.json >/dev/null || fail "$of: $(cat where.json)"
+    done
+  done
+  equal verdict "$(jq -c '.[0]' found12)" "$(jq -c '.[0]' found9)"
+  jq -e -n --slurpfile a shares9 --slurpfile b shares12 '[range($a[0] | length) as $i | ($a[0][$i] - $b[0][$i]) | fabs] | max < 0.05' >/dev/null ||
+    fail "$(paste shares9 shares12)"
 }
 
 @test "a job of which nothing is known says what to do" {

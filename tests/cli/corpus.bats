@@ -95,3 +95,53 @@ END
   run "$PL_SOURCE/tests/corpus/run" --build "$PL_BUILD" --case nothing
   [ "$status" = 1 ] && [[ $output == "no case 'nothing'; --list shows them" ]] || fail "$output"
 }
+
+@test "beside other tests: nothing wrong where nobody disturbs, most right where they do, core time always" {
+  ask <<'END'
+import score, table
+case = next(c for c in table.load() if c.name == "timer-poll")
+def run(found, disturbed=False, harm=(), covered=0.97):
+    r = score.Run(case, (True, True, False))
+    r.found, r.disturbed, r.harm, r.covered = found, disturbed, list(harm), covered
+    return r
+missed = lambda runs: [name for name, reached in score.score(runs, True)[1].items() if not reached]
+good = [run("timer")] * 9
+assert missed(good) == []
+assert missed(good + [run("serial", True), run("neighbour", True)]) == []
+assert missed(good + [run("serial")]) == ["nothing wrong where others did not disturb"]
+assert missed(good + [run("serial", True)] * 3) == ["right or acceptable, also where they did: 80%"]
+assert missed(good + [run("timer", True, harm=["x"])]) == ["harmful advice: none"]
+assert missed(good + [run("timer", True, covered=0.9)]) == ["core time covered in every sampled case: 95%"]
+assert missed(good + [run("timer", True, covered=1.1)]) == ["core time never exceeded"]
+figures = score.score(good + [run("neighbour", True)], True)[0]
+assert (figures["undisturbed"], figures["undisturbed_right"], figures["right_or_acceptable"]) == (9, 1, 1), figures
+END
+}
+
+@test "perf: states of threads from events of the scheduler" {
+  cat >events <<'END'
+ make 10/10 [000] 1.000000000: PERF_RECORD_FORK(11:11):(10:10)
+ prog 11/11 [000] 1.000000000: sched:sched_waking: comm=x pid=99 prio=120 target_cpu=000
+ make 10/10 [001] 1.000000000: sched:sched_switch: prev_comm=make prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=a b next_pid=0 next_prio=120
+ prog 11/11 [000] 2.000000000: sched:sched_switch: prev_comm=prog prev_pid=11 prev_prio=120 prev_state=R+ ==> next_comm=hog next_pid=50 next_prio=120
+ hog 50/50 [000] 4.000000000: sched:sched_switch: prev_comm=hog prev_pid=50 prev_prio=120 prev_state=S ==> next_comm=prog next_pid=11 next_prio=120
+ prog 11/11 [000] 5.000000000: sched:sched_switch: prev_comm=prog prev_pid=11 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+ swapper 0/0 [000] 8.000000000: sched:sched_waking: comm=prog pid=11 prio=120 target_cpu=000
+ swapper 0/0 [000] 8.500000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=prog next_pid=11 next_prio=120
+ prog 11/11 [000] 9.000000000: sched:sched_switch: prev_comm=prog prev_pid=11 prev_prio=120 prev_state=Z ==> next_comm=swapper/0 next_pid=0 next_prio=120
+END
+  ask <<END
+import perf
+perf.script = lambda *_: open("$PWD/events")
+sums = perf.states("", 10, 2)
+want = {"run": 2.5, "ready": 2.5, "ready-others": 2.0, "ready-idle": 0.5, "uninterruptible": 3.0, "nothing": 8.0}
+assert all(abs(sums[k] - v) < 1e-6 for k, v in want.items()), sums
+END
+}
+
+# bats test_tags=root
+@test "parts of core time are what GNU time, control groups and strace say" {
+  [ "$(id -u)" = 0 ] || skip 'needs root'
+  "$PL_SOURCE/tests/corpus/crosscheck" --quick --build "$PL_BUILD" --directory "$WORK" >table || fail "$(cat table)"
+  at_least compared "$(sed -n 's/^\([0-9]*\) compared.*/\1/p' table)" 4
+}

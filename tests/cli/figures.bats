@@ -246,7 +246,7 @@ scratch() {
   equal kept "$(plimsoll report 701 --json | jq -r '.findings[0] | .id, .title, .details')" \
     "storage-write
 it waited, most likely until its data were on storage
-For 59.8 s it neither computed nor waited for a core; 0 B came from storage, 2 GiB went to it."
+For 59.8 s it neither computed nor waited for a core; 0 B came from storage, 2 GiB went to it. 99 % of it was in step 1 (prog1)."
   # the same of samples alone
   cat >scratch.py <<'P'
 import os, time

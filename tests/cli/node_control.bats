@@ -155,7 +155,7 @@ C
   plimsoll keys new -o node.key >node.public
   plimsoll keys new -o admin.key >admin.public
   plimsoll keys new -o other.key >/dev/null
-  port=$((20000 + RANDOM % 20000))
+  port=$((20000 + RANDOM % 12000))
   uri=tcp://127.0.0.1:$port
   node_without_socket -i 1s -o out.smp -s system --keys node.key --control "$uri" --allow "$(cat admin.public)"
   until_true plimsoll configure "$uri" --keys node.key --show --timeout 2s >/dev/null

@@ -93,7 +93,7 @@ P
   plimsoll run -q sh -c 'sh -c "kill -TERM \$\$"; ls /nowhere; exit 3' 2>errors || true
   report last
   equal once "$(get '[.findings[] | [.id, (.details | split(";")[0] | split(",")[0])]]')" \
-    '[["failed","2 of 3 processes ended with a status other than 0"],["killed","1 of 3 processes: 1 by SIGTERM"]]'
+    '[["failed","The program sh ended with status 3"],["killed","1 of 3 processes: 1 by SIGTERM"]]'
   # shellcheck disable=SC2016  # the shell that is run kills itself
   plimsoll run -q sh -c 'kill -TERM $$' || true
   report last
@@ -113,7 +113,7 @@ print(json.dumps({"user": "x", "start": 0, "end": 60, "procs": [
     '[["0","n0",2,20000000],["1","n0",2,20000000],["2","n1",2,20000000],["3","n1",2,60000000]]'
   equal hosts "$(get '[.hosts.list[] | [.name, .images, .cpu]]')" '[["n0",4,40000000],["n1",4,80000000]]'
   equal found "$(get '.findings[0] | [.id, .details, .saving]')" \
-    '["imbalance","The busiest of 4 ranks (3) used 60 s of CPU, 30 s is the mean: the others had nothing to do up to 50 % of the time.",30]'
+    '["imbalance","The busiest of 4 ranks (3) used 60 s of CPU, 30 s is the mean: the others had nothing to do up to 67 % of the time.",30]'
   plimsoll report job >text
   grep -q '^RANKS ' text
   grep -q '^HOSTS ' text

@@ -94,7 +94,7 @@ json.dump(m, open(sys.argv[1], "w"))
 P
   plimsoll report job -o report.pdf
   pdftotext -layout report.pdf all.txt
-  pdftotext -layout -f 2 report.pdf charts.txt
+  sed -n '/^ *CPU$/,$p' all.txt >charts.txt # behind the tables in front
   run ! grep -qE 'of all hosts|by host|per host' all.txt
   for title in 'CPU of the job' 'RSS \(shared pages in each\)' 'Memory bandwidth' 'Sent by the node' 'Packets received by the node' \
     Received 'GPU busy' 'GPU power'; do
@@ -103,8 +103,9 @@ P
   run ! grep -qE '(^| {2,})Received by the node( {2,}|$)' charts.txt
   # its name is there, in the list of what is all 0
   grep -A1 'Over time, always 0' all.txt | grep -q 'received by the node (network)'
-  # two beside each other: CPU, threads; four of memory below
-  equal 'on a page' "$(page report.pdf 2 | grep -oE 'mean [0-9]' | wc -l)" 6
+  # two beside each other: below the end of the tables CPU, threads, two of memory; then two of memory, three of the network
+  equal 'below the tables' "$(page report.pdf 2 | grep -oE 'mean [0-9]' | wc -l)" 4
+  equal 'on a page' "$(page report.pdf 3 | grep -oE 'mean [0-9]' | wc -l)" 5
   # 19 charts behind what is in front, and the tables
   at_most pages "$(pdfinfo report.pdf | awk '/^Pages:/ { print $2 }')" 6
   # of several nodes, too, what is nothing but zeros has no chart
@@ -205,4 +206,26 @@ P
   run ! grep -q 'per host:' all.txt
   run ! grep -q '…' all.txt
   run ! grep -qE 'Metric +Of' all.txt
+}
+
+@test "core time: a stacked time line behind the verdict, with a table whose names begin in upper case" {
+  use_store
+  plimsoll run -q --sample 50ms -- sh -c 'sleep 0.6; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
+  plimsoll report -o report.pdf
+  plimsoll report --json >report.json
+  pdftotext -layout report.pdf all.txt
+  at=0
+  for text in 'What limited the job' 'Where the core time went' 'from left to right' 'Core time +Share$' 'Key figures'; do
+    line=$(grep -nE -- "$text" all.txt | cut -d: -f1 | awk -v at=$at '$1 > at' | head -1)
+    [ -n "$line" ] || fail "no '$text' behind line $at: $(cat all.txt)"
+    at=$line
+  done
+  # the shares are those of the JSON, and the colors of the parts are in the picture
+  share=$(python3 -c 'import json
+for p in json.load(open("report.json"))["core_time"]["parts"]:
+    if p["name"] == "user": print("%.1f" % (100 * p["share"]))')
+  grep -qE "^ *Computing .* $share %\$" all.txt || fail "computing is not $share %: $(cat all.txt)"
+  sed -n '/Core time  *Share$/,/Key figures/p' all.txt >table.txt
+  at_least rows "$(grep -cE '^ *[A-Z].* [0-9.]+ %$' table.txt)" 2
+  run ! grep -qE '^ *[a-z].* %$' table.txt
 }

@@ -91,3 +91,42 @@ batch() {
   equal status "$status" 1
   [[ $output == *'no job matches'* ]] || fail "$output"
 }
+
+@test "time counts from the begin of the batch job, and by its accounting where that is known" {
+  local now
+  now=$(date +%s)
+  # the script did other things for 20 minutes before
+  SLURM_JOB_ID=8 SLURM_JOB_CPUS_PER_NODE=8 SLURM_JOB_START_TIME=$((now - 1200)) SLURM_JOB_END_TIME=$((now + 6000)) \
+    PLIMSOLL_ASK_BATCH_SYSTEM=no plimsoll run -q -- "$PROGRAMS/actor" return 0
+  plimsoll submit -q "$PLIMSOLL_PREFIX/8"
+  plimsoll advise 8 --json >advice.json
+  equal time "$(jq -c '.request[2] | [(.used >= 1200 and .used < 1300), .suggested, .directive]' advice.json)" '[true,1800,"#SBATCH --time=00:30:00"]'
+  equal note "$(jq -r '.request[2].note | contains("sacct")' advice.json)" true
+  plimsoll advise 8 | tr -s ' \n' ' ' | grep -q 'if its batch script goes on after what was recorded, add that time'
+  plimsoll efficiency 8 | grep -q '20 min .* of 2 h 00 min asked for (17 %)'
+  # its accounting knows the end, too
+  printf 'JobIDRaw|State|Elapsed\n8|COMPLETED|01:00:00\n' >sacct.txt
+  plimsoll import sacct sacct.txt >/dev/null
+  plimsoll advise 8 --json >advice.json
+  equal whole "$(jq -c '.request[2] | [.used, .suggested, .directive, .note]' advice.json)" '[3600,4500,"#SBATCH --time=01:15:00",null]'
+  # a begin that cannot be is ignored
+  batch 9 -- "$PROGRAMS/actor" return 0
+  at_most used "$(plimsoll advise 9 --json | jq '.request[2].used')" 10
+}
+
+@test "files in memory count for the memory that a job needs" {
+  [ -w /dev/shm ] || skip "no /dev/shm that is writable"
+  local file=/dev/shm/plimsoll-test.$$ n=1 option
+  for option in --sample=50ms --no-kernel; do
+    batch $((20 + n)) "$option" -- sh -c "head -c 200M /dev/zero >$file; sleep 0.4; rm $file"
+    n=$((n + 1))
+  done
+  plimsoll efficiency 21 --json >sampled.json
+  equal files "$(jq '.[0].memory_files_bytes / 1048576 | . >= 195 and . < 260' sampled.json)" true
+  equal memory "$(jq '.[0] | .memory_bytes >= .memory_files_bytes' sampled.json)" true
+  plimsoll efficiency 21 | tr -s ' \n' ' ' | grep -q 'in files in memory'
+  at_least suggested "$(plimsoll advise 21 --json | jq '.request[1].suggested')" 240000000
+  # nobody looked: no suggestion, and how to know
+  equal unsampled "$(plimsoll advise 22 --json | jq -c '.request[1] | [.suggested, (.reason | contains("/dev/shm")), (.reason | contains("--sample"))]')" \
+    '[null,true,true]'
+}

@@ -26,7 +26,7 @@ teardown_file() {
   equal partition "$(jq -r .scheduler.partition "$dir/job.json")" main
   equal runs "$(find "$dir" -name '*.rec' | wc -l)" 8
   # what the job asked for is known once, whoever of the eight began it
-  equal requests "$(jq -c 'select(.request).request' "$dir"/*/*.json)" '{"cores":8,"tasks":8,"nodes":2}'
+  equal requests "$(jq -c 'select(.request).request | del(.ran_before)' "$dir"/*/*.json)" '{"cores":8,"tasks":8,"nodes":2}'
   plimsoll records --jsonl "$dir" >rows.jsonl
   equal images "$(wc -l <rows.jsonl)" 8
   equal ranks "$(jq .mpirank rows.jsonl | sort -n | tr '\n' ' ')" "0 1 2 3 4 5 6 7 "
@@ -52,8 +52,28 @@ J
   equal images "$(wc -l <rows.jsonl)" 4
   equal exitcode "$(jq -r .exitcode "${jobs[0]}/job.json")" 3
   equal name "$(jq -r .jobname "${jobs[0]}/job.json")" script.sh
-  equal request "$(jq -c .request "${jobs[0]}/job.json")" '{"cores":2,"tasks":2,"nodes":2,"memory":104857600,"time":120}'
+  equal request "$(jq -c '.request | del(.ran_before)' "${jobs[0]}/job.json")" '{"cores":2,"tasks":2,"nodes":2,"memory":104857600,"time":120}'
   equal steps "$(jq -r .step "${jobs[0]}"/*/*.json | sort -u | tr '\n' ' ')" "0 1 "
+}
+
+@test "a step that is killed is named with its program, also if the script ends with 0; each step is listed" {
+  export PLIMSOLL_PREFIX=$S/jobs/killed PROGRAMS
+  cat >script.sh <<'J'
+#!/bin/sh
+plimsoll start -q
+plimsoll run -q -- "$PROGRAMS/actor" burn 100
+srun -n 2 -N 2 plimsoll run -q -- "$PROGRAMS/actor" burn 700
+srun -n 1 -N 1 plimsoll run -q -- sh -c "$PROGRAMS/actor burn 9000 & sleep 0.5; kill -KILL \$!; wait; true"
+plimsoll stop -q
+J
+  chmod +x script.sh
+  sbatch -W -n 2 -N 2 --mem=100 --time=1:30 -o "$S/batch.out" --export=ALL script.sh || fail "$(cat "$S/batch.out")"
+  jobs=("$S"/jobs/killed/[0-9]*)
+  plimsoll report --json "${jobs[0]}" >report.json
+  equal steps "$(jq -c '.steps | map([.step, .program, .ranks, .failed])' report.json)" '[["batch","actor",1,0],["0","actor",2,0],["1","sh",1,1]]'
+  equal killed "$(jq -r '.findings[] | select(.id == "killed") | .title' report.json)" 'actor was ended by SIGKILL in step 1'
+  # what the script did before counts for the time that it needs
+  equal before "$(jq '.request.ran_before >= 0' "${jobs[0]}/job.json")" true
 }
 
 @test "a batch job submitted inside another is not recorded into it; array tasks, parts of a heterogeneous job" {

@@ -40,9 +40,16 @@ change() {
   fi
 }
 
+# For stores as they were before the lists of migration 12.
+WITHOUT_LISTS='DROP TABLE job_word; DROP INDEX job_host_start; DROP INDEX job_tag_value; DROP INDEX job_start; DROP INDEX job_user;
+  DROP INDEX job_failed; DROP INDEX job_without_status; DROP INDEX job_streamed; ALTER TABLE job_host DROP COLUMN start_us;
+  ALTER TABLE job_tag DROP COLUMN start_us; ALTER TABLE job DROP COLUMN core_us; ALTER TABLE job DROP COLUMN energy_mj;
+  CREATE INDEX job_tag_value ON job_tag (key, value); CREATE INDEX job_start ON job (start_us); CREATE INDEX job_user ON job (username);'
+if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then WITHOUT_LISTS="DROP TRIGGER job_start_moves; $WITHOUT_LISTS"; fi
+
 # For stores as they were before the sums of migration 9.
 # shellcheck disable=SC2034 # of tests
-WITHOUT_SUMS='DROP VIEW job_executables; DROP VIEW job_operations; DROP VIEW job_users; DROP TABLE job_executable;
+WITHOUT_SUMS=$WITHOUT_LISTS'DROP VIEW job_executables; DROP VIEW job_operations; DROP VIEW job_users; DROP TABLE job_executable;
   DROP TABLE job_operation; DROP TABLE job_user_sum;'
 
 # newest_schema: the number of the last migration

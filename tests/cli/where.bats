@@ -133,3 +133,38 @@ J
   run -2 plimsoll compare alpha-1 --baseline-where 'nokey = 1'
   [[ $output == *"filter: col 1: unknown key 'nokey'"* ]] || fail "$output"
 }
+
+# on_hosts NAME=VALUE: the same job on two hosts at one time, of which only the environment tells what was granted
+on_hosts() {
+  local host
+  printf 'hostname "$1"\nshift\nexec plimsoll run -q --sample 200ms -o many -- "$@"\n' >part.sh
+  for host in n1 n2; do
+    env SLURM_JOB_ID=50 SLURM_JOB_NUM_NODES=2 SLURM_JOB_NODELIST='n[1-2]' PLIMSOLL_ASK_BATCH_SYSTEM=no "$1" \
+      unshare -ru sh part.sh "$host" "$PROGRAMS/actor" burn 800 &
+  done
+  wait
+  plimsoll submit -q many
+}
+
+@test "cores of each host of a job: as the batch system lists them, else equal parts of its grant" {
+  unshare -ru true 2>/dev/null || skip "no user or UTS namespaces here"
+  on_hosts SLURM_JOB_CPUS_PER_NODE='3,1'
+  plimsoll where last --json >where.json
+  equal hosts "$(jq -c '[.hosts[] | [.host, .granted_cores]]' where.json)" '[["n1",3],["n2",1]]'
+  equal sum "$(jq '.granted_cores' where.json)" 4
+  equal closed "$(jq '([.parts[].seconds] | add) as $all | ($all - .total_seconds | fabs) < 0.01 * .total_seconds' where.json)" true
+  equal "of one" "$(plimsoll where last --host n2 --json | jq .granted_cores)" 1
+  plimsoll delete 50
+  rm -rf many
+  on_hosts NSLOTS=4
+  equal "equal parts" "$(plimsoll where last --json | jq -c '[.hosts[].granted_cores]')" '[2,2]'
+  equal "of one" "$(plimsoll where last --host n2 --json | jq .granted_cores)" 2
+  plimsoll delete 50
+  rm -rf many
+  # without a batch system's grant all CPUs of each: efficiency says so, too
+  on_hosts PL_NOTHING=1
+  local cpus
+  cpus=$(getconf _NPROCESSORS_ONLN)
+  equal usable "$(plimsoll where last --json | jq .granted_cores)" $((2 * cpus))
+  equal efficiency "$(plimsoll efficiency last --json | jq ".[0].cores")" $((2 * cpus))
+}

@@ -4,9 +4,9 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 import threading
 import around
+import tools
 
 HEAD = ["case", "wall s", "user s", "kernel s", "cores used", "cores wanted", "peak MiB", "faults minor / major",
         "waits", "blocks in / out", "longest calls (share of time in calls, number)"]
@@ -46,9 +46,8 @@ def measure(corpus, case, setting, tool):
             a.names.update(dir=f"{work}/dir", path=f"{work}/dir/data")
             if "{file}" in case.command:
                 a.names["file"] = corpus.file()
-            job = subprocess.Popen([*a.prefix, *(w.format(work) for w in tool), *a.words(4)], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=f"{work}/dir",
-                                   preexec_fn=a.enter_groups, env=corpus.environment(work, a.environment), start_new_session=True)
+            job = tools.start([*a.prefix, *(w.format(work) for w in tool), *a.words(4)], f"{work}/dir",
+                              corpus.environment(work, a.environment), a.enter_groups)
             watch = Schedstat(job.pid)
             watch.start()
             around.end_group(job, a.limit or 60)

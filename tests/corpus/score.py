@@ -3,8 +3,8 @@ from table import IDS, words
 
 # what must be reached
 RIGHT, ACCEPTABLE, UNSAMPLED, COVERED = 0.90, 0.97, 0.70, 0.95
-# of the subset of `make check`, whose programs are short and have other tests beside them
-CHECK_ACCEPTABLE = 0.90
+# of the subset of `make check`, whose programs are short and have other tests beside them: of all runs, disturbed or not
+CHECK_ACCEPTABLE = 0.80
 
 
 class Run:
@@ -19,7 +19,8 @@ class Run:
         self.residue = None
         self.odd = []        # where its core time differs from what is known otherwise
         self.cpu = self.granted = 0.0
-        self.disturbed = False
+        self.disturbed = self.repeated = False
+        self.where = self.report = None  # what `where` and `report` say
 
     @property
     def verdict(self):
@@ -37,6 +38,7 @@ class Run:
         return {"case": self.case.name, "setting": words(self.setting), "id": self.case.label, "found": self.found,
                 "findings": self.all, "verdict": self.verdict, "harmful": self.harm, "status": self.status,
                 "seconds": round(self.seconds, 2), "others_cores": round(self.others, 2), "disturbed": self.disturbed,
+                "repeated": self.repeated,
                 "covered": self.covered, "residue": self.residue, "odd": self.odd, "cpu": round(self.cpu, 2), "error": self.error}
 
     def line(self):
@@ -47,6 +49,8 @@ class Run:
             text += f"  covered {100 * self.covered:5.1f} %"
         if self.disturbed:
             text += f"  others used {self.others:.1f} cores"
+        if self.repeated:
+            text += ", again"
         if self.error:
             text += f"  {self.error}"
         for odd in self.odd:
@@ -111,10 +115,23 @@ def score(runs, check=False):
         "cores, wall time and CPU time of core time are the true ones": figures["core_time_odd"] == 0,
     }
     if check:
-        good_ones = share([r for r in runs if r.verdict not in ("wrong", "error")], runs)
-        kept = ("harmful advice: none", "every case ran", "core time never exceeded")
-        bars = {f"right or acceptable: {CHECK_ACCEPTABLE:.0%}": at_least(good_ones, CHECK_ACCEPTABLE), **{k: bars[k] for k in kept}}
+        figures, bars = check_score(runs, figures, bars)
     return figures, bars
+
+
+def check_score(runs, figures, bars):
+    """What must hold beside other tests: no wrong verdict where nobody disturbed, few where others did, and of core time
+    all that does not depend on who else runs."""
+    calm = [r for r in runs if not r.disturbed and not r.error]
+    wrong = [r for r in calm if r.verdict == "wrong"]
+    good = share([r for r in runs if r.verdict not in ("wrong", "error")], runs)
+    figures = {**figures, "repeated": len([r for r in runs if r.repeated]), "undisturbed": len(calm),
+               "undisturbed_right": share([r for r in calm if r.verdict == "right"], calm), "undisturbed_wrong": len(wrong),
+               "right_or_acceptable": good}
+    kept = [k for k in bars if k.startswith(("harmful", "every case", "core time"))]
+    return figures, {"nothing wrong where others did not disturb": not wrong,
+                     f"right or acceptable, also where they did: {CHECK_ACCEPTABLE:.0%}": good is None or good >= CHECK_ACCEPTABLE,
+                     **{k: bars[k] for k in kept}}
 
 
 def text(runs, left_out, check=False):

@@ -119,7 +119,7 @@ check_children() {
 @test "nor has it the time and the faults of the program before" {
   local end
   for end in leader thread; do
-    compare "$PROGRAMS/host-execs" threads 4 512 $end alone "$PROGRAMS/host-totals" 2 alive none first return
+    compare "$PROGRAMS/host-execs" threads 4 2048 $end alone "$PROGRAMS/host-totals" 2 alive none first return
     at_least 'CPU time before' "$(value '.exename == "host-execs"' time_oncpu)" 10000000
     at_most 'CPU time of the threads after' "$(value "$PROCESS" 'thread_rows | map(.time_oncpu) | add')" "$(value "$PROCESS" time_oncpu)"
     at_most 'faults of the threads after' "$(value "$PROCESS" 'thread_rows | map(.minflt) | add')" "$(value "$PROCESS" minflt)"

@@ -16,6 +16,9 @@
  *   SECONDS SOURCE METRIC UNIT KIND AGGREGATION ENTITY-KIND ENTITY VALUE [FACT=VALUE]
  *
  * With -m: processes with 12 metrics of a usual mix instead, for figures.
+ *
+ * With -w: what `where` reads of a host with -n processes, 1000.99840000 and following: the
+ * sources process, waits, system and network, of the job and of each process, for figures.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -59,7 +62,7 @@ struct plan {
 	const char *host, *job, *run;
 	double start, period;
 	long count, processes, reset;
-	bool extremes, mix, text;
+	bool extremes, mix, text, whole;
 };
 
 static uint64_t seed = 88172645463325252ull;
@@ -181,6 +184,139 @@ static int write_mix(struct sample_writer *w, const struct plan *p)
 	return r;
 }
 
+/* ---- the sources of a whole job ------------------------------------------------------------- */
+
+/* A metric, and the most that it grows in a second, of one process; gauges: their value. */
+struct whole_metric {
+	struct sample_metric m;
+	int64_t most;
+};
+#define WHOLE(name, unit, kind, most)                                                \
+	{                                                                            \
+		{name, UNIT_##unit, KIND_##kind, AGG_SUM, 0, "of a whole job"}, most \
+	}
+
+static const struct whole_metric whole_process[] = {
+	WHOLE("usertime", MICROSECONDS, COUNTER, 800000),
+	WHOLE("systemtime", MICROSECONDS, COUNTER, 40000),
+	WHOLE("time_waiting", NANOSECONDS, COUNTER, 100000000),
+	WHOLE("minflt", COUNT, COUNTER, 500),
+	WHOLE("majflt", COUNT, COUNTER, 2),
+	WHOLE("rchar", BYTES, COUNTER, 2000000),
+	WHOLE("wchar", BYTES, COUNTER, 1000000),
+	WHOLE("syscr", COUNT, COUNTER, 300),
+	WHOLE("syscw", COUNT, COUNTER, 100),
+	WHOLE("read_bytes", BYTES, COUNTER, 1000000),
+	WHOLE("write_bytes", BYTES, COUNTER, 1000000),
+	WHOLE("rss", BYTES, GAUGE, 400000000),
+	WHOLE("num_threads", COUNT, GAUGE, 4),
+	WHOLE("threads", COUNT, GAUGE, 4),
+	WHOLE("started", COUNT, COUNTER, 0),
+};
+static const struct whole_metric whole_waits[] = {
+	WHOLE("storage", MICROSECONDS, COUNTER, 100000),
+	WHOLE("network", MICROSECONDS, COUNTER, 100000),
+	WHOLE("process", MICROSECONDS, COUNTER, 30000),
+	WHOLE("lock", MICROSECONDS, COUNTER, 100000),
+	WHOLE("condition", MICROSECONDS, COUNTER, 2000000),
+	WHOLE("timer", MICROSECONDS, COUNTER, 60000),
+	WHOLE("child", MICROSECONDS, COUNTER, 0),
+	WHOLE("poll", MICROSECONDS, COUNTER, 50000),
+	WHOLE("other", MICROSECONDS, COUNTER, 0),
+	WHOLE("running", MICROSECONDS, COUNTER, 900000),
+	WHOLE("observed", MICROSECONDS, COUNTER, 4000000),
+	WHOLE("threads", COUNT, GAUGE, 4),
+};
+static const struct whole_metric whole_system[] = {
+	WHOLE("cpu_user", MICROSECONDS, COUNTER, 1000000),
+	WHOLE("cpu_nice", MICROSECONDS, COUNTER, 0),
+	WHOLE("cpu_system", MICROSECONDS, COUNTER, 100000),
+	WHOLE("cpu_irq", MICROSECONDS, COUNTER, 1000),
+	WHOLE("cpu_softirq", MICROSECONDS, COUNTER, 1000),
+	WHOLE("cpu_steal", MICROSECONDS, COUNTER, 0),
+	WHOLE("cpu_idle", MICROSECONDS, COUNTER, 500000),
+	WHOLE("mem_available", BYTES, GAUGE, 1 << 30),
+	WHOLE("cpus_online", COUNT, GAUGE, 1),
+	WHOLE("load1", NONE, GAUGE, 1),
+};
+static const struct whole_metric whole_network[] = {
+	WHOLE("rx_bytes", BYTES, COUNTER, 100000),
+	WHOLE("tx_bytes", BYTES, COUNTER, 100000),
+};
+static const struct whole_source {
+	const char *name;
+	const struct whole_metric *metrics;
+	size_t count;
+	bool of_processes;
+} whole_sources[] = {
+	{"process", whole_process, sizeof(whole_process) / sizeof(whole_process[0]), true},
+	{"waits", whole_waits, sizeof(whole_waits) / sizeof(whole_waits[0]), true},
+	{"system", whole_system, sizeof(whole_system) / sizeof(whole_system[0]), false},
+	{"network", whole_network, sizeof(whole_network) / sizeof(whole_network[0]), false},
+};
+enum { WHOLE_SOURCES = 4, WHOLE_METRICS = 16 };
+#define WHOLE_TICKS 99840000l /* as processes of job.py that start with their job */
+
+/* One second of a source: its processes, and their sum. */
+static void read_whole(struct sample_set *set, const struct whole_source *s, const struct plan *p,
+		       int64_t (*values)[WHOLE_METRICS])
+{
+	int64_t sum[WHOLE_METRICS] = {0};
+
+	for (long i = 0; i < p->processes; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%ld.%ld", 1000 + i, WHOLE_TICKS + i);
+		if (s->of_processes)
+			sample_row(set, sample_entity(set, ENTITY_PROCESS, name));
+		for (unsigned m = 0; m < s->count; m++) {
+			int64_t most = s->metrics[m].most;
+
+			if (s->metrics[m].m.kind == KIND_COUNTER)
+				values[i][m] += most ? below((uint64_t)most) : 0;
+			else
+				values[i][m] = most;
+			sum[m] += values[i][m];
+			if (s->of_processes)
+				sample_put(set, m, values[i][m]);
+		}
+	}
+	sample_row(set, sample_entity(set, s->of_processes ? ENTITY_JOB : ENTITY_NODE,
+				      s->of_processes ? "job" : "node"));
+	for (unsigned m = 0; m < s->count; m++)
+		sample_put(set, m, sum[m]);
+}
+
+static int write_whole(struct sample_writer *w, const struct plan *p)
+{
+	struct sample_metric columns[WHOLE_SOURCES][WHOLE_METRICS];
+	struct sample_set sets[WHOLE_SOURCES];
+	int64_t(*values[WHOLE_SOURCES])[WHOLE_METRICS];
+	unsigned numbers[WHOLE_SOURCES];
+	int r = 0;
+
+	for (unsigned i = 0; i < WHOLE_SOURCES; i++) {
+		for (unsigned m = 0; m < whole_sources[i].count; m++)
+			columns[i][m] = whole_sources[i].metrics[m].m;
+		values[i] = xcalloc((size_t)p->processes, sizeof(*values[i]));
+		sample_init(&sets[i], columns[i], whole_sources[i].count);
+		numbers[i] = sample_writer_source(w, whole_sources[i].name, 1, &sets[i]);
+	}
+	for (long k = 0; k < p->count && r == 0; k++) {
+		for (unsigned i = 0; i < WHOLE_SOURCES; i++) {
+			begin(&sets[i], p, k);
+			read_whole(&sets[i], &whole_sources[i], p, values[i]);
+			sample_writer_add(w, numbers[i], &sets[i]);
+		}
+		r = sample_writer_flush(w, false);
+	}
+	for (unsigned i = 0; i < WHOLE_SOURCES; i++) {
+		sample_release(&sets[i]);
+		free(values[i]);
+	}
+	return r;
+}
+
 /* ---- values from a text --------------------------------------------------------------------- */
 
 struct line {
@@ -294,8 +430,8 @@ static int write_samples(int fd, const struct plan *p)
 	struct sample_set process, sys, gpu;
 	int r = 0;
 
-	if (p->mix || p->text) {
-		r = p->mix ? write_mix(w, p) : write_text(w);
+	if (p->mix || p->text || p->whole) {
+		r = p->mix ? write_mix(w, p) : p->whole ? write_whole(w, p) : write_text(w);
 		return r < 0 ? r : sample_writer_close(w, "done");
 	}
 
@@ -331,10 +467,11 @@ static int write_samples(int fd, const struct plan *p)
 
 int main(int argc, char **argv)
 {
-	struct plan p = {"node1", "42", "run1", 1700000000, 1, 60, 3, 0, false, false, false};
+	struct plan p = {"node1", "42", "run1", 1700000000, 1,     60,
+			 3,       0,    false,  false,      false, false};
 	int c;
 
-	while ((c = getopt(argc, argv, "h:j:r:s:p:c:n:z:xmt")) >= 0) {
+	while ((c = getopt(argc, argv, "h:j:r:s:p:c:n:z:xmtw")) >= 0) {
 		if (c == 'h')
 			p.host = optarg;
 		else if (c == 'j')
@@ -357,13 +494,15 @@ int main(int argc, char **argv)
 			p.mix = true;
 		else if (c == 't')
 			p.text = true;
+		else if (c == 'w')
+			p.whole = true;
 		else
 			return 2;
 	}
 	if (optind + 1 != argc) {
 		fprintf(stderr,
 			"usage: make_samples [-h HOST] [-j JOB] [-r RUN] [-s START] [-p "
-			"PERIOD] [-c COUNT] [-n PROCESSES] [-z RESET] [-x] [-m] [-t] FILE\n");
+			"PERIOD] [-c COUNT] [-n PROCESSES] [-z RESET] [-x] [-m] [-t] [-w] FILE\n");
 		return 2;
 	}
 	int fd = open(argv[optind], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

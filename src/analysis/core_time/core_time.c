@@ -85,12 +85,15 @@ static void divide_runnable(const struct core_evidence *e, double room, struct c
 	if (known(e->host_idle) > 0)
 		ret->part[CORE_AFFINITY] = least(left, e->host_idle);
 	left -= ret->part[CORE_AFFINITY];
-	ret->part[CORE_OVERSUBSCRIBED] = left;
+	double places = (e->places > e->cores ? e->places : known(e->cores)) * known(e->seconds);
+	double demand = known(e->user) + known(e->system) + runnable;
+	double own = least(left, most(0, demand - places));
+	/* no more threads than places: others had them, for less than the host's clocks show */
+	ret->part[CORE_OVERSUBSCRIBED] = own;
+	ret->part[CORE_NEIGHBOUR] += left - own;
 	/* What remains had no core even with all granted ones busy. More threads than places wait
 	 * for each other; else a quota stopped them, or others had the places. */
 	double beyond = most(0, runnable - least(runnable, room));
-	double places = (e->places > e->cores ? e->places : known(e->cores)) * known(e->seconds);
-	double demand = known(e->user) + known(e->system) + runnable;
 	ret->excess_quota = least(beyond, quota - ret->part[CORE_QUOTA]);
 	beyond -= ret->excess_quota;
 	ret->excess_own = least(beyond, most(0, demand - places));
@@ -115,16 +118,16 @@ static double share(const double *wait, const enum wait_reason *reasons, const e
 }
 
 /*
- * What held the work up comes first: storage, others, a lock, a timer. Then events whose origin is
- * unknown, then parents that wait for children, then what nobody looked at. A thread that waits for
- * a condition waits for another thread of its process: nothing else was to run.
+ * What held the work up comes first: storage, others, a lock, a timer, a GPU. Then events whose
+ * origin is unknown, then parents that wait for children, then what nobody looked at. A thread that
+ * waits for a condition waits for another thread of its process: nothing else was to run.
  */
 static void divide_idle(const struct core_evidence *e, double room, struct core_time *ret)
 {
 	static const enum wait_reason first[] = {WAIT_STORAGE, WAIT_NETWORK, WAIT_PROCESS,
-						 WAIT_LOCK, WAIT_TIMER};
+						 WAIT_LOCK,    WAIT_TIMER,   WAIT_DEVICE};
 	static const enum core_part first_to[] = {CORE_STORAGE, CORE_NETWORK, CORE_PROCESS,
-						  CORE_LOCK, CORE_TIMER};
+						  CORE_LOCK,    CORE_TIMER,   CORE_DEVICE};
 	static const enum wait_reason then[] = {WAIT_POLL, WAIT_OTHER}, child[] = {WAIT_CHILD},
 				      unknown[] = {WAIT_UNKNOWN};
 	static const enum core_part then_to[] = {CORE_POLL, CORE_POLL}, child_to[] = {CORE_CHILD},
@@ -133,7 +136,7 @@ static void divide_idle(const struct core_evidence *e, double room, struct core_
 
 	memcpy(wait, e->wait, sizeof(wait));
 	wait[WAIT_STORAGE] = most(known(wait[WAIT_STORAGE]), known(e->blocked));
-	room = share(wait, first, first_to, 5, room, ret);
+	room = share(wait, first, first_to, 6, room, ret);
 	room = share(wait, then, then_to, 2, room, ret);
 	room = share(wait, unknown, unknown_to, 1, room, ret);
 	/* a parent waits while its child works: it holds nothing up but itself */
@@ -160,7 +163,15 @@ void core_time_divide(const struct core_evidence *e, struct core_time *ret)
 	}
 	ret->part[CORE_USER] = user;
 	divide_kernel(e, system, ret);
-	divide_runnable(e, most(0, total - busy), ret);
+	/* Threads that wait for a lock in larger numbers than others are ready: who is ready wants
+	 * the lock, too, and would wait for it with a core of its own. */
+	double room = most(0, total - busy), lock = known(e->wait[WAIT_LOCK]);
+	double contended = lock > known(e->runnable) ? least(lock, room) : 0;
+	/* except the one that holds it, if others have its core */
+	double holder = least(known(e->runnable), most(0, known(e->seconds) - busy));
+	contended =
+		most(0, contended - most(0, least(holder, known(e->others)) - (room - contended)));
+	divide_runnable(e, room - contended, ret);
 	double ready = core_time_family(ret, CORE_RUNNABLE_FAMILY);
 	divide_idle(e, most(0, total - busy - ready), ret);
 }

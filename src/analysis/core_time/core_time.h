@@ -50,6 +50,7 @@ enum wait_reason {
 	WAIT_CONDITION, /* a futex that is no mutex: a condition, a barrier, a join, an idle pool */
 	WAIT_TIMER,     /* nanosleep and the like, poll() without descriptors */
 	WAIT_CHILD,     /* wait4() and the like */
+	WAIT_DEVICE,    /* the file of a GPU */
 	WAIT_POLL,      /* poll(), select() or epoll on descriptors that are not known */
 	WAIT_OTHER,     /* signals, stopped, unknown calls */
 	WAIT_UNKNOWN,   /* alive and not running, for a reason that nobody looked at */
@@ -72,6 +73,7 @@ struct core_evidence {
 	double host_idle; /* CPU time of the host that nobody used */
 	double blocked;   /* exact time blocked on storage; a lower bound of WAIT_STORAGE */
 	double wait[WAIT_REASONS];
+	double members; /* of WAIT_PROCESS: for a process of the same job */
 
 	double minor_faults;
 	double reads, writes, read_bytes, write_bytes; /* calls and their bytes */

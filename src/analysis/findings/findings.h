@@ -83,6 +83,7 @@ struct finding_figures {
 	double memory_first, memory_last; /* bytes after a tenth of the time, and at the end */
 	double memory_rising;             /* share of the samples in between that grew */
 	double swap_used;                 /* bytes */
+	double refaulted; /* bytes of files, read again after a memory limit had dropped them */
 	double minor_faults, major_faults;
 	double oom_kills;
 
@@ -91,8 +92,10 @@ struct finding_figures {
 	double processes, failed, signalled, killed; /* killed: by SIGKILL */
 	double crashed;                              /* by SIGSEGV and the like */
 	double crash_signal;
+	double signal;            /* no crash, that ended a process */
 	double unseen;            /* processes whose CPU time is unknown and in no total */
-	double brief, brief_time; /* processes below a tenth of a second; s in all */
+	double brief;             /* processes below a tenth of a second */
+	double brief_time;        /* s that starting them took */
 	double top_share;         /* of all CPU time, by top_name */
 	double chain, chain_time; /* the most programs in turn below one parent; s in all */
 
@@ -101,8 +104,10 @@ struct finding_figures {
 	double hosts_missing;                     /* granted, but nothing was recorded there */
 	double peers, peer_mean, peer_most;       /* processes of one program at the same time */
 	double workers, worker_mean, worker_most; /* threads of a process, without its first */
-	double gpus, gpus_idle, gpu_busy;         /* gpu_busy: 0..1, mean of all */
-	double gpus_asked; /* by the batch system, or visible to it (CUDA_VISIBLE_DEVICES) */
+	double same_futex;                /* thread seconds in the same futex that is no mutex */
+	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
+	double gpus_asked;    /* by the batch system, or visible to it (CUDA_VISIBLE_DEVICES) */
+	double gpu_processes; /* of the job that computed on them, at most; NAN */
 	double cycles, instructions, misses;
 	double accounting_total, accounting_itemised; /* CPU s */
 	double node_busy, node_peak; /* 0..1 of the cores of a node, where node is set */
@@ -116,6 +121,10 @@ struct finding_figures {
 	const char *failed_name;              /* the executable that failed as the job did */
 	const char *crash_name;               /* the executable that crashed */
 	const char *killed_name;              /* the executable that SIGKILL ended */
+	const char *signal_name;              /* the executable that another signal ended */
+	const char *crash_step, *killed_step; /* the steps of these processes */
+	const char *signal_step, *failed_step;
+	const char *rank_step;                /* of the ranks */
 	const char *signals;                  /* "2 by SIGKILL, 1 by SIGTERM", by their numbers */
 	const char *rank_name, *host_name;    /* the busiest */
 	const char *peer_name;                /* the program of the peers */
@@ -123,6 +132,7 @@ struct finding_figures {
 						 (sort)" */
 	const char *partner_of[WAIT_REASONS]; /* the process that did */
 	const char *cut_off; /* why the batch system or a person ended it, in words */
+	bool end_known;      /* it ended by itself: only its recording was cut off */
 	const char *node;    /* the host, where this is not a job but a day of a node */
 	bool running;        /* it has not ended */
 	bool granted;        /* a batch system gave it the cores */

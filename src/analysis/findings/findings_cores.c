@@ -47,7 +47,8 @@ void rule_neighbour(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double lost = f->time.part[CORE_NEIGHBOUR];
 
-	if (!finding_begin(f, &d, lost, finding_lost(f, lost)))
+	/* with a core of its own, a ready thread would wait for its turn */
+	if (finding_takes_turns(f) || !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	say(&d.title, "others used the cores that it was ready to use");
 	say(&d.details,
@@ -62,12 +63,17 @@ void rule_neighbour(const struct finding_figures *f, struct findings *to)
 	finding_add(to, FINDING_NEIGHBOUR, finding_weight_of(f, d.saving), &d);
 }
 
+#define WAKE_UP 0.3e-3 /* s for each switch of a thread; slices of shared cores are longer */
+
 void rule_affinity(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double lost = f->time.part[CORE_AFFINITY];
 
-	if (!finding_begin(f, &d, lost, finding_lost(f, lost)))
+	/* with a core of its own, a ready thread would wait for its turn; and one that wakes up
+	 * needs a moment to get to a core that is free */
+	if (finding_takes_turns(f) || lost < WAKE_UP * f->switches ||
+	    !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	say(&d.title, "threads shared cores while other cores were free");
 	say(&d.details,
@@ -160,10 +166,15 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 	/* cores that were busy all the time lost nothing; how many there are may be unknown */
 	lost = lost < idle || isnan(f->cores) ? lost : idle;
 	saving = f->cores > 1 && saving > idle / (f->cores - 1) ? idle / (f->cores - 1) : saving;
+	/* all of its work, divided evenly among its cores, takes this long at least */
+	if (f->cores >= 1 && saving > f->duration - f->cpu / f->cores)
+		saving = f->duration - f->cpu / f->cores;
 	if (!(c.count >= 2) || !finding_begin(f, &d, lost, saving))
 		return;
 	say(&d.title, "load imbalance between %s%s", c.what,
 	    !strcmp(c.what, "process") ? "es" : "s");
+	if (!strcmp(c.what, "rank"))
+		finding_add_step(&d.title, f->rank_step);
 	say(&d.details, "the busiest of %W %s%s", c.count, c.what,
 	    !strcmp(c.what, "process") ? "es" : "s");
 	if (c.name && *c.name)
@@ -171,7 +182,7 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 	say(&d.details,
 	    " used %T of CPU, %T is the mean: the others had nothing to do up to %% of "
 	    "the time.",
-	    c.most, c.mean, 1 - c.mean / c.most);
+	    c.most, c.mean, 1 - (c.mean * c.count - c.most) / (c.count - 1) / c.most);
 	say(&d.advice, "%s", c.advice);
 	say(&d.command, "plimsoll procs %s", finding_job(f));
 	evidence(&d, "cpu_time of the busiest", c.most, "s", c.name);
@@ -195,7 +206,10 @@ void rule_short(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double saving = f->brief_time < f->duration ? f->brief_time : f->duration;
+	/* of many at one time, and of those that nobody waits for, only their work counts */
+	double work = finding_lost(f, busy_time(f));
 
+	saving = work >= 0 && saving > work ? work : saving;
 	if (!(f->processes >= LIMIT(BRIEF_RATE) * f->duration &&
 	      f->brief >= LIMIT(BRIEF_SHARE) * f->processes) ||
 	    !finding_begin(f, &d, f->time.part[CORE_FORK], saving))
@@ -312,13 +326,16 @@ void rule_serial(const struct finding_figures *f, struct findings *to)
 	double idle = f->time.part[CORE_SERIAL] + f->time.part[CORE_CHILD];
 	double busy = f->duration > 0 ? busy_time(f) / f->duration : NAN;
 	double width = busy > 1 ? busy : 1;
-	double lost = finding_lost(f, busy_time(f)), saving = lost * (1 - width / f->cores);
+	double lost = finding_lost(f, busy_time(f));
+	double saving = finding_beside_gpus(f, lost * (1 - width / f->cores));
 
-	if (!(f->cores >= 1.5) || finding_has_main(f, to, FINDING_IMBALANCE))
+	/* threads that take turns are not helped by more of them */
+	if (!(f->cores >= 1.5) || finding_has_main(f, to, FINDING_IMBALANCE) ||
+	    finding_has_main(f, to, FINDING_LOCK))
 		return;
 	if (f->parallel >= LIMIT(PARALLEL) * f->duration &&
 	    f->alone >= LIMIT(NOTABLE) * f->duration) {
-		serial_phase(f, to, f->alone * (1 - 1 / f->cores));
+		serial_phase(f, to, finding_beside_gpus(f, f->alone * (1 - 1 / f->cores)));
 		return;
 	}
 	if (!(idle >= LIMIT(IDLE) * core_time_total(&f->time)) ||
@@ -339,20 +356,49 @@ void rule_serial(const struct finding_figures *f, struct findings *to)
 	finding_add(to, FINDING_SERIAL, finding_weight_of(f, d.saving), &d);
 }
 
+/* It runs, and hardly in the program itself. */
+static void work_of_kernel(const struct finding_figures *f, struct findings *to, struct draft *d,
+			   double kernel)
+{
+	double total = core_time_total(&f->time);
+
+	say(&d->title, "work of the kernel for it took %% of the core time", kernel / total);
+	finding_add_busy(f, &d->details);
+	finding_add_top(f, &d->details);
+	say(&d->details, ", %T of it in the program itself and %T in system calls and page faults.",
+	    f->time.part[CORE_USER], kernel);
+	say(&d->advice, "Fewer or larger system calls make it shorter: `strace -c -f` counts them, "
+			"`perf top` shows what the kernel does.");
+	show_where(f, d);
+	evidence_part(d, f, CORE_KERNEL);
+	evidence(d, "cores busy", finding_busy(f), "cores", NULL);
+	finding_add(to, FINDING_COMPUTE, FINDING_NOTE, d);
+}
+
 void rule_compute(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double work = busy_time(f), saving = finding_lost(f, work);
+	double work = busy_time(f), lost = finding_lost(f, work);
+	double saving = finding_beside_gpus(f, lost);
 
 	for (size_t i = 0; i < to->count; i++)
 		if (to->list[i].id == FINDING_SERIAL || to->list[i].id == FINDING_SERIAL_PHASE)
 			return;
-	if (!(saving >= LIMIT(UNKNOWN) * f->duration) || !finding_begin(f, &d, work, saving))
+	/* nobody looked at what its other threads waited for: it may be what bounds it */
+	if (!f->looked && f->time.part[CORE_RESIDUE] >= LIMIT(UNLOOKED) * core_time_total(&f->time))
 		return;
+	if (!(lost >= LIMIT(UNKNOWN) * f->duration) || !finding_begin(f, &d, work, saving))
+		return;
+	bool nearly_all = !to->count && d.share >= 1 - LIMIT(IDLE);
+	double kernel = core_time_family(&f->time, CORE_KERNEL_FAMILY);
+	if (kernel >= 2 * f->time.part[CORE_USER]) {
+		work_of_kernel(f, to, &d, kernel);
+		return;
+	}
 	say(&d.title,
-	    to->count ? "computing took %% of the time"
-		      : "computing took %% of the time, nothing else stands out",
-	    saving / f->duration);
+	    nearly_all ? "computing took %% of the core time, nothing else stands out"
+		       : "computing took %% of the core time",
+	    d.share);
 	finding_add_busy(f, &d.details);
 	finding_add_top(f, &d.details);
 	say(&d.details, ".");
@@ -361,9 +407,9 @@ void rule_compute(const struct finding_figures *f, struct findings *to)
 				"all used the same CPU time does not tell them apart.");
 	if (f->top_name && *f->top_name)
 		say(&d.advice,
-		    "Only faster code makes it shorter: look at %s (compiler flags, "
+		    "%saster code makes it shorter: look at %s (compiler flags, "
 		    "libraries, algorithm).",
-		    f->top_name);
+		    nearly_all ? "Only f" : "F", f->top_name);
 	else
 		say(&d.advice,
 		    "Only faster code, or more cores if it can use them, make it shorter.");
@@ -394,11 +440,51 @@ static void too_little(const struct finding_figures *f, struct draft *d)
 		    f->unseen);
 	else if (isnan(f->cpu))
 		say(&d->details, "No CPU time was recorded or sampled.");
+	else if (!f->looked && f->time.part[CORE_RESIDUE] > 0)
+		say(&d->details,
+		    "It computed for %T of core time, and nobody looked at what its threads "
+		    "waited for in %T.",
+		    busy_time(f), f->time.part[CORE_RESIDUE]);
 	else
 		say(&d->details, "Its duration is unknown, or nothing took a large part of it.");
 	say(&d->advice, f->unseen >= 1 ? "Start the next one with `plimsoll run`, which sees every "
 					 "process end."
 				       : "Record the next one with `plimsoll run --sample 1s`.");
+	finding_add_run(f, &d->command);
+}
+
+static void unknown_events(const struct finding_figures *f, struct draft *d)
+{
+	say(&d->title, "it waited for events of unknown origin");
+	say(&d->details, "for %T it waited in poll, select or epoll, or for a signal.",
+	    f->time.part[CORE_POLL]);
+	say(&d->advice,
+	    "`plimsoll procs %s` shows which processes used no CPU; look at what they are "
+	    "connected to.",
+	    finding_job(f));
+	say(&d->command, "plimsoll procs %s", finding_job(f));
+}
+
+static void not_looked(const struct finding_figures *f, struct draft *d, double saving)
+{
+	say(&d->title,
+	    f->looked ? "part of it was not sampled" : "it waited, and nobody looked for what");
+	if (f->looked)
+		say(&d->details, "for %T of core time nobody looked at what its threads did",
+		    f->time.part[CORE_RESIDUE]);
+	else
+		say(&d->details, "for %T of %T it neither computed nor waited for a core or a disk",
+		    saving, f->duration);
+	if (f->end_known)
+		say(&d->details, ": %s", f->cut_off);
+	say(&d->details, ".");
+	if (f->hosts_missing >= 1)
+		finding_add_incomplete(f, &d->advice);
+	else
+		say(&d->advice,
+		    f->looked ? "Record the next one as a whole with `plimsoll run --sample 1s`."
+			      : "Record the next one with `plimsoll run --sample 1s`: it "
+				"looks at what threads wait for.");
 	finding_add_run(f, &d->command);
 }
 
@@ -416,30 +502,14 @@ void rule_unmeasured(const struct finding_figures *f, struct findings *to)
 	if (!(saving >= LIMIT(UNKNOWN) * f->duration) || !finding_begin(f, &d, unknown, saving))
 		return;
 	/* what most likely took this time is named already */
-	if (!f->looked && (finding_has_main(f, to, FINDING_STORAGE_READ) ||
+	if (!f->looked && (finding_has_main(f, to, FINDING_MEMORY_LIMIT) ||
+			   finding_has_main(f, to, FINDING_STORAGE_READ) ||
 			   finding_has_main(f, to, FINDING_STORAGE_WRITE)))
 		return;
-	if (f->looked) {
-		say(&d.title, "it waited for events of unknown origin");
-		say(&d.details, "for %T it waited in poll, select or epoll, or for a signal.",
-		    unknown);
-		say(&d.advice,
-		    "`plimsoll procs %s` shows which processes used no CPU; look at what "
-		    "they are connected to.",
-		    finding_job(f));
-		say(&d.command, "plimsoll procs %s", finding_job(f));
-	} else {
-		say(&d.title, "it waited, and nobody looked for what");
-		say(&d.details, "for %T of %T it neither computed nor waited for a core or a disk.",
-		    saving, f->duration);
-		if (f->hosts_missing >= 1)
-			finding_add_incomplete(f, &d.advice);
-		else
-			say(&d.advice,
-			    "Record the next one with `plimsoll run --sample 1s`: it looks at what "
-			    "threads wait for.");
-		finding_add_run(f, &d.command);
-	}
+	if (f->time.part[CORE_POLL] >= f->time.part[CORE_RESIDUE])
+		unknown_events(f, &d);
+	else
+		not_looked(f, &d, saving);
 	evidence(&d, "residue", f->time.part[CORE_RESIDUE], "s", NULL);
 	evidence(&d, "wait-event", f->time.part[CORE_POLL], "s", NULL);
 	finding_add(to, FINDING_UNMEASURED, FINDING_WARNING, &d);

@@ -29,6 +29,7 @@ static void show_failed(const struct finding_figures *f, struct draft *d)
 void rule_oom(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	_cleanup_free_ char *where = finding_place(f->killed_name, f->killed_step);
 
 	if (!finding_out_of_memory(f))
 		return;
@@ -38,8 +39,13 @@ void rule_oom(const struct finding_figures *f, struct findings *to)
 		say(&d.details, "the kernel killed %P because memory was short", f->oom_kills);
 	else
 		say(&d.details, "SIGKILL ended %P", f->killed);
-	if (f->killed_name && *f->killed_name)
-		say(&d.details, " (%s)", f->killed_name);
+	if (f->killed_name && *f->killed_name) {
+		say(&d.details, " (%s, SIGKILL", f->killed_name);
+		if (f->killed_step && *f->killed_step)
+			say(&d.details, ",");
+		finding_add_step(&d.details, f->killed_step);
+		say(&d.details, ")");
+	}
 	if (f->memory_used > 0)
 		say(&d.details, "; %B in use", f->memory_used);
 	if (f->memory_limit > 0)
@@ -58,7 +64,7 @@ void rule_oom(const struct finding_figures *f, struct findings *to)
 		say(&d.advice,
 		    "Ask for more memory than it had, or spread the job over more hosts.");
 	show_failed(f, &d);
-	evidence(&d, "oom_kills", f->oom_kills, "count", f->killed_name);
+	evidence(&d, "oom_kills", f->oom_kills, "count", where);
 	evidence(&d, "memory_used", f->memory_used, "B", NULL);
 	evidence(&d, "memory_limit", f->memory_limit, "B", NULL);
 	finding_add(to, FINDING_OOM, FINDING_SEVERE, &d);
@@ -79,6 +85,7 @@ void rule_time_limit(const struct finding_figures *f, struct findings *to)
 	say(&d.details, ".");
 	say(&d.advice, "Ask for more time (--time), or let it write what it has so far "
 		       "(checkpoints): how long a complete run takes is unknown.");
+	say(&d.command, "plimsoll where %s --over time", finding_job(f));
 	evidence(&d, "duration", f->duration, "s", NULL);
 	evidence(&d, "request.time", f->time_limit, "s", NULL);
 	finding_add(to, FINDING_TIME_LIMIT, FINDING_SEVERE, &d);
@@ -89,6 +96,7 @@ void rule_time_limit(const struct finding_figures *f, struct findings *to)
 void rule_crashed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	_cleanup_free_ char *where = finding_place(f->crash_name, f->crash_step);
 	int sig = 0;
 	bool job = was_ended_by(f, &sig) && is_crash(sig);
 	bool child = f->crashed >= 1;
@@ -97,11 +105,13 @@ void rule_crashed(const struct finding_figures *f, struct findings *to)
 		return;
 	if (!job)
 		sig = f->crash_signal > 0 && f->crash_signal < 65 ? (int)f->crash_signal : SIGSEGV;
-	strbuf_addf(&d.title, "%s crashed: %s (SIG%s)",
-		    f->crash_name && *f->crash_name ? f->crash_name
-		    : job                           ? "it"
-						    : "a program",
-		    strsignal(sig), sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+	say(&d.title, "%s crashed",
+	    f->crash_name && *f->crash_name ? f->crash_name
+	    : job                           ? "it"
+					    : "a program");
+	finding_add_step(&d.title, f->crash_step);
+	strbuf_addf(&d.title, ": %s (SIG%s)", strsignal(sig),
+		    sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
 	if (child)
 		say(&d.details, "%P of %W crashed", f->crashed,
 		    f->processes >= f->crashed ? f->processes : f->crashed);
@@ -113,7 +123,7 @@ void rule_crashed(const struct finding_figures *f, struct findings *to)
 	say(&d.advice, "Run it again with `ulimit -c unlimited` and look in the core file where it "
 		       "crashed; what it used so far says nothing of a complete run.");
 	show_failed(f, &d);
-	evidence(&d, "exitsignal", sig, "signal", f->crash_name);
+	evidence(&d, "exitsignal", sig, "signal", where);
 	evidence(&d, "crashed", f->crashed, "count", NULL);
 	finding_add(to, FINDING_CRASHED, FINDING_SEVERE, &d);
 }
@@ -124,6 +134,9 @@ static const char *advice_for_signal(int sig)
 	if (sig == SIGKILL)
 		return "Who killed it is unknown. The batch system (sacct, job state) and the kernel "
 		       "log (dmesg) show whether it was a memory limit, a time limit or a person.";
+	if (sig == SIGALRM)
+		return "A program that sets an alarm (alarm, setitimer, `timeout -s ALRM`) and does not "
+		       "handle it is ended by it: look what it was doing then.";
 	return "If its time limit ended it, ask for more time than it took; if a person did, there "
 	       "is nothing to change.";
 }
@@ -132,12 +145,14 @@ static const char *advice_for_signal(int sig)
 static void ended_by_signal(const struct finding_figures *f, struct findings *to, int sig)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	_cleanup_free_ char *where =
+		sig && f->signal == sig ? finding_place(f->signal_name, f->signal_step) : NULL;
 
 	if (sig)
 		strbuf_addf(&d.title, "it was ended by signal %d (%s)", sig, strsignal(sig));
 	else
 		say(&d.title, "it was cut off before its end");
-	say(&d.details, "it ended");
+	say(&d.details, "the job ended");
 	if (f->duration > 0)
 		say(&d.details, " after %T", f->duration);
 	if (sig)
@@ -145,11 +160,40 @@ static void ended_by_signal(const struct finding_figures *f, struct findings *to
 	if (f->cut_off && *f->cut_off)
 		say(&d.details, ": %s", f->cut_off);
 	say(&d.details, ".");
+	if (sig && f->signal == sig && f->signal_name && *f->signal_name) {
+		say(&d.details, " The signal ended %s", f->signal_name);
+		finding_add_step(&d.details, f->signal_step);
+		say(&d.details, ".");
+	}
 	say(&d.advice, advice_for_signal(sig));
 	show_failed(f, &d);
-	evidence(&d, "exitcode", f->exitcode, "status", NULL);
+	evidence(&d, "exitcode", f->exitcode, "status", where);
 	evidence(&d, "duration", f->duration, "s", NULL);
 	finding_add(to, FINDING_KILLED, FINDING_SEVERE, &d);
+}
+
+/* Signals ended processes, and the job went on. */
+static void ended_children(const struct finding_figures *f, struct draft *d)
+{
+	_cleanup_free_ char *where = finding_place(f->signal_name, f->signal_step);
+	int sig = f->signal > 0 && f->signal < 65 ? (int)f->signal : 0;
+	const char *name = sig ? sigabbrev_np(sig) : NULL;
+
+	if (f->signal_name && *f->signal_name && name) {
+		say(&d->title, "%s was ended by SIG%s", f->signal_name, name);
+		finding_add_step(&d->title, f->signal_step);
+		if (f->signalled >= 2)
+			say(&d->title, ", and %P more by signals", f->signalled - 1);
+	} else {
+		say(&d->title, "%P ended by a signal", f->signalled);
+	}
+	say(&d->details, "%C of %P", f->signalled, f->processes);
+	if (f->signals && *f->signals)
+		say(&d->details, ": %s", f->signals);
+	say(&d->details, "; the job itself was not ended by one.");
+	say(&d->advice, "Processes that the job's own scripts end need no change.");
+	show_failed(f, d);
+	evidence(d, "signalled", f->signalled, "count", where);
 }
 
 void rule_killed(const struct finding_figures *f, struct findings *to)
@@ -159,20 +203,14 @@ void rule_killed(const struct finding_figures *f, struct findings *to)
 
 	if (finding_out_of_memory(f) || f->at_time_limit)
 		return;
-	if ((was_ended_by(f, &sig) && !is_crash(sig)) || (f->cut_off && *f->cut_off)) {
+	if ((was_ended_by(f, &sig) && !is_crash(sig)) ||
+	    (f->cut_off && *f->cut_off && !f->end_known)) {
 		ended_by_signal(f, to, is_crash(sig) ? 0 : sig);
 		return;
 	}
 	if (!(f->signalled - (f->crashed > 0 ? f->crashed : 0) >= 1))
 		return;
-	say(&d.title, "%P ended by a signal", f->signalled);
-	say(&d.details, "%C of %P", f->signalled, f->processes);
-	if (f->signals && *f->signals)
-		say(&d.details, ": %s", f->signals);
-	say(&d.details, "; the job itself was not ended by one.");
-	say(&d.advice, "Processes that the job's own scripts end need no change.");
-	show_failed(f, &d);
-	evidence(&d, "signalled", f->signalled, "count", f->killed_name);
+	ended_children(f, &d);
 	finding_add(to, FINDING_KILLED, FINDING_NOTE, &d);
 }
 
@@ -186,6 +224,7 @@ static void failed_of(struct strbuf *out, const struct finding_figures *f)
 void rule_failed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	_cleanup_free_ char *where = finding_place(f->failed_name, f->failed_step);
 	bool many =
 		f->failed >= LIMIT(FAILED_COUNT) && f->failed >= LIMIT(FAILED_SHARE) * f->processes;
 	bool failed = f->exitcode > 0 || f->exitcode < 0;
@@ -201,12 +240,20 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 		say(&d.details, ", and the job went on.");
 	} else {
 		say(&d.title, "it failed with exit status %W", f->exitcode);
+		if (f->failed_name && *f->failed_name) {
+			say(&d.details, "the program %s", f->failed_name);
+			finding_add_step(&d.details, f->failed_step);
+			say(&d.details, " ended with status %W, as the job did", f->exitcode);
+			say(&d.details,
+			    f->exitcode == 127   ? " (127: a shell did not find a command)"
+			    : f->exitcode == 126 ? " (126: a shell could not execute a command)"
+						 : "");
+			say(&d.details, f->failed >= 1 ? "; " : "");
+		}
 		if (f->failed >= 1)
 			failed_of(&d.details, f);
-		else
+		else if (!f->failed_name || !*f->failed_name)
 			say(&d.details, "the exit status of the job is %W", f->exitcode);
-		if (f->failed_name && *f->failed_name)
-			say(&d.details, ", %s with %W as the job", f->failed_name, f->exitcode);
 		say(&d.details, ".");
 	}
 	if (f->failed >= 1)
@@ -221,7 +268,7 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 	say(&d.advice, ".");
 	if (f->failed >= 1)
 		show_failed(f, &d);
-	evidence(&d, "exitcode", f->exitcode, "status", f->failed_name);
+	evidence(&d, "exitcode", f->exitcode, "status", where);
 	evidence(&d, "failed", f->failed, "count", NULL);
 	finding_add(to, FINDING_FAILED, failed ? FINDING_SEVERE : FINDING_NOTE, &d);
 }

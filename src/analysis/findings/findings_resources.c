@@ -13,6 +13,9 @@ void rule_memory(const struct finding_figures *f, struct findings *to)
 	bool swapped = f->swap_used > 0 && f->swap_used >= LIMIT(SWAP) * f->memory_used;
 	bool pressed = f->memory_pressure >= LIMIT(MEMORY_PRESSURE);
 
+	for (size_t i = 0; i < to->count; i++)
+		if (to->list[i].id == FINDING_MEMORY_LIMIT)
+			return;
 	if (finding_out_of_memory(f) || (!near && !swapped && !pressed))
 		return;
 	say(&d.title, near      ? "its memory was nearly full"
@@ -81,6 +84,7 @@ void rule_memory_bandwidth(const struct finding_figures *f, struct findings *to)
 	    rate, misses * 1000);
 	say(&d.advice, "Use data in the order in which it lies in memory, in blocks that fit the "
 		       "cache; more cores of the same socket do not help.");
+	say(&d.command, "plimsoll where %s --over time", finding_job(f));
 	evidence(&d, "instructions per cycle", rate, "1", NULL);
 	evidence(&d, "cache misses per instruction", misses, "1", NULL);
 	finding_add(to, FINDING_MEMORY_BANDWIDTH, finding_weight_of(f, d.saving), &d);
@@ -111,33 +115,67 @@ static void advise_gpus(const struct finding_figures *f, struct strbuf *out, boo
 {
 	if (!finding_whole(f))
 		finding_add_incomplete(f, out);
-	else if (idle && !f->granted)
+	else if (idle && !finding_uses_gpus(f))
 		say(out,
 		    "Check that the program uses them (CUDA_VISIBLE_DEVICES); the idle ones may "
 		    "belong to other jobs.");
 	else if (idle && f->gpus_idle < f->gpus)
-		say(out, "Ask for --gpus=%W, or let the program use all of them.",
+		say(out,
+		    f->granted ? "Ask for --gpus=%W, or let the program use all of them."
+			       : "The program used %W: let it use all of them.",
 		    f->gpus - f->gpus_idle);
 	else if (idle)
-		say(out, "Ask for no GPU, or check that the program was built to use one "
-			 "(CUDA_VISIBLE_DEVICES).");
+		say(out, f->granted
+				 ? "Ask for no GPU, or check that the program was built to use one "
+				   "(CUDA_VISIBLE_DEVICES)."
+				 : "It opened a GPU and hardly computed on it: check that its work "
+				   "is sent there, or run it without one.");
 	else
 		say(out, "Feed them faster: more processes that load data, larger batches.");
+}
+
+/* Nobody measured the GPU, but its threads waited for it. */
+static void waited_for_gpu(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double waited = f->time.part[CORE_DEVICE];
+
+	if (!finding_begin(f, &d, waited, finding_lost(f, waited)))
+		return;
+	say(&d.title, "it waited for a GPU");
+	say(&d.details, "for %T of core time its threads waited for a GPU", waited);
+	if (f->partner[WAIT_DEVICE] && *f->partner[WAIT_DEVICE])
+		say(&d.details, ", mostly in %s", f->partner[WAIT_DEVICE]);
+	say(&d.details, "; how busy that was is unknown.");
+	say(&d.advice, "Only faster GPU code, or more GPUs if it can use them, make it shorter.");
+	say(&d.command, "plimsoll where %s --over time", finding_job(f));
+	evidence_part(&d, f, CORE_DEVICE);
+	finding_add(to, FINDING_GPU_BOUND, finding_weight_of(f, d.saving), &d);
+}
+
+/* The most that could be saved: whatever the cores did while GPUs worked, they waited for them. */
+static double gpu_saving(const struct finding_figures *f, bool bound)
+{
+	double busy = f->gpu_busy >= LIMIT(GPU_BOUND) ? 1 : f->gpu_busy;
+
+	if (!finding_uses_gpus(f))
+		return 0;
+	return f->duration * (bound ? busy : 1 - f->gpu_busy);
 }
 
 void rule_gpu(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	bool idle = f->gpus >= 1 && f->gpus_idle >= 1;
-	bool low = f->gpus >= 1 && f->gpu_busy < LIMIT(GPU_LOW);
-	bool bound = f->gpus >= 1 && f->gpu_busy >= LIMIT(GPU_BOUND);
+	bool used = finding_uses_gpus(f), idle = f->gpus_idle >= 1;
+	bool bound = !idle && f->gpu_busy >= (used ? LIMIT(GPU_HALF) : LIMIT(GPU_BOUND));
 
-	if (!idle && !low && !bound)
+	if (!(f->gpus >= 1)) {
+		waited_for_gpu(f, to);
 		return;
-	/* whatever the cores did meanwhile: they waited for the GPUs. Those of a machine that the
-	 * job did not ask for may be somebody else's. */
-	bool asked = f->gpus_asked >= 1;
-	d.saving = asked ? f->duration * (bound ? 1 : 1 - f->gpu_busy) : 0;
+	}
+	if (!idle && !bound && !(f->gpu_busy < LIMIT(GPU_LOW)))
+		return;
+	d.saving = gpu_saving(f, bound);
 	if (idle)
 		say(&d.title, "%W of %W GPU%s", f->gpus_idle, f->gpus,
 		    f->gpus < 2 ? " was idle" : "s were idle");
@@ -153,10 +191,13 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 			       "shorter.");
 	else
 		advise_gpus(f, &d.advice, idle);
+	say(&d.command, "plimsoll series %s", finding_job(f));
 	evidence(&d, "GPUs busy", f->gpu_busy * 100, "%", NULL);
 	evidence(&d, "GPUs idle", f->gpus_idle, "count", NULL);
+	if (f->time.part[CORE_DEVICE] > 0)
+		evidence_part(&d, f, CORE_DEVICE);
 	finding_add(to, bound ? FINDING_GPU_BOUND : FINDING_GPU_IDLE,
-		    asked ? FINDING_WARNING : FINDING_NOTE, &d);
+		    used ? FINDING_WARNING : FINDING_NOTE, &d);
 }
 
 void rule_accounting(const struct finding_figures *f, struct findings *to)

@@ -56,6 +56,17 @@ bool finding_whole(const struct finding_figures *f);
 void finding_add_incomplete(const struct finding_figures *f, struct strbuf *out);
 /* " (-c 4)", or " (-c 2 for each of 4 ranks)": so many cores in all, rounded up. */
 void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores);
+/* Its threads did the same amount of work, one at a time, while the others waited in one futex: a
+ * reader-writer lock or the lock of an interpreter, which the kernel cannot tell from a condition.
+ */
+bool finding_takes_turns(const struct finding_figures *f);
+/* Most of what it read from storage it had read before: its files do not fit below its memory
+ * limit. */
+bool finding_thrashes(const struct finding_figures *f);
+/* Did it ask for GPUs, compute on some, or wait for one? Others may belong to somebody else. */
+bool finding_uses_gpus(const struct finding_figures *f);
+/* Of a saving what GPUs that worked meanwhile leave: faster cores would have waited for them. */
+double finding_beside_gpus(const struct finding_figures *f, double saving);
 bool finding_out_of_memory(const struct finding_figures *f);
 /* Threads at work or held up, on average, at least 1: what a part of core time is a share of. */
 double finding_active(const struct finding_figures *f);
@@ -67,6 +78,10 @@ void finding_add_run(const struct finding_figures *f, struct strbuf *out);
 /* A cause with its share and saving; false where it took too little time to be told. */
 bool finding_begin(const struct finding_figures *f, struct draft *d, double core_seconds,
 		   double saving);
+/* " in step 2" where it is known. */
+void finding_add_step(struct strbuf *out, const char *step);
+/* "model, step 2", for evidence; NULL: nothing is known. Freed by the caller. */
+char *finding_place(const char *name, const char *step);
 /* Is there a finding of this kind that took a large part of the time? */
 bool finding_has_main(const struct finding_figures *f, const struct findings *to,
 		      enum finding_id id);

@@ -32,10 +32,37 @@ static void add_partner(const struct finding_figures *f, struct draft *d, enum w
 		d->evidence[0].where = xstrdup(f->partner[reason]);
 }
 
+/* A lock that is no mutex: only one of its threads ran at a time. */
+static void takes_turns(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double width = f->workers < f->cores ? f->workers : f->cores, busy = finding_busy(f);
+
+	if (!finding_begin(f, &d, (width - busy) * f->duration, f->duration * (1 - busy / width)))
+		return;
+	say(&d.title, "threads took turns: one at a time worked");
+	say(&d.details,
+	    "%W threads used about the same CPU time, %N of %W cores were busy on average, and the "
+	    "others waited in the same place of memory for %T of thread time, as for a "
+	    "reader-writer lock or the lock of an interpreter",
+	    f->workers, busy, f->cores, f->same_futex);
+	add_partner(f, &d, WAIT_CONDITION);
+	say(&d.advice,
+	    "Hold the lock for a shorter time, or divide what it protects; if an interpreter runs "
+	    "one thread at a time, use processes. More threads do not help.");
+	say(&d.command, "plimsoll threads %s", finding_job(f));
+	evidence(&d, "waits.condition", f->same_futex, "s", NULL);
+	end(f, to, &d, FINDING_LOCK);
+}
+
 void rule_lock(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
+	if (finding_takes_turns(f)) {
+		takes_turns(f, to);
+		return;
+	}
 	if (!begin(f, &d, CORE_LOCK))
 		return;
 	say(&d.title, "threads waited for a lock");
@@ -56,6 +83,7 @@ void rule_timer(const struct finding_figures *f, struct findings *to)
 
 	if (!begin(f, &d, CORE_TIMER))
 		return;
+	d.saving = finding_beside_gpus(f, d.saving);
 	say(&d.title, "it slept until a time had come");
 	say(&d.details,
 	    "for %T of core time it slept (sleep, usleep, poll with a time-out) while nothing "
@@ -82,12 +110,24 @@ void rule_network_wait(const struct finding_figures *f, struct findings *to)
 	end(f, to, &d, FINDING_WAIT_NETWORK);
 }
 
+#define WORKS 0.5 /* cores: somebody works most of the time */
+
+/* It waited for room in a pipe while who reads from it worked: that one is what takes the time. */
+static bool waits_for_room(const struct finding_figures *f)
+{
+	const char *text = f->partner[WAIT_PROCESS];
+
+	return text && str_prefix(text, "write ") &&
+	       (finding_wanted(f) >= WORKS || finding_busy(f) >= WORKS);
+}
+
 void rule_process_wait(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
 	/* those with less work wait for the one that has more */
-	if (finding_has_main(f, to, FINDING_IMBALANCE) || !begin(f, &d, CORE_PROCESS))
+	if (finding_has_main(f, to, FINDING_IMBALANCE) || waits_for_room(f) ||
+	    !begin(f, &d, CORE_PROCESS))
 		return;
 	say(&d.title, "it waited for another process");
 	say(&d.details,
@@ -127,6 +167,33 @@ static double copying(const struct finding_figures *f)
 	return cost >= 0.4 * other ? other : cost;
 }
 
+/* Files that it reads again do not fit below its memory limit. */
+static void thrashes(const struct finding_figures *f, struct findings *to, double lost,
+		     enum core_part part)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+
+	if (!finding_begin(f, &d, lost, finding_lost(f, lost)))
+		return;
+	say(&d.title, "its memory limit made it read the same files from storage again");
+	say(&d.details,
+	    "%B came from storage, %B of it had been in memory before and made room for other "
+	    "data below the limit of %B.",
+	    moved_read(f), f->refaulted, f->memory_limit);
+	say(&d.advice,
+	    f->granted ? "Ask for more memory than %B, so that the files that it uses "
+			 "again fit beside its own, or read them once."
+		       : "Give it more memory than %B, so that the files that it uses "
+			 "again fit beside its own, or read them once.",
+	    f->memory_limit);
+	say(&d.command, "plimsoll where %s --over time", finding_job(f));
+	evidence_part(&d, f, part);
+	evidence(&d, "refault_bytes", f->refaulted, "B", NULL);
+	evidence(&d, "read_bytes", f->stored_read, "B", NULL);
+	evidence(&d, "memory_limit", f->memory_limit, "B", NULL);
+	finding_add(to, FINDING_MEMORY_LIMIT, FINDING_WARNING, &d);
+}
+
 static void storage(const struct finding_figures *f, struct findings *to, double lost)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
@@ -135,6 +202,10 @@ static void storage(const struct finding_figures *f, struct findings *to, double
 	bool paged = f->duration > 0 && f->major_faults >= LIMIT(FAULT_RATE) * f->duration &&
 		     !(f->read_bytes >= 0.5 * read);
 
+	if (reads && finding_thrashes(f)) {
+		thrashes(f, to, lost, CORE_STORAGE);
+		return;
+	}
 	if (!finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	evidence_part(&d, f, CORE_STORAGE);
@@ -180,6 +251,10 @@ static bool most_likely(const struct finding_figures *f, struct findings *to)
 	    !(moved_read(f) + moved_written(f) >= MOVED * lost) ||
 	    !finding_begin(f, &d, unknown, lost))
 		return false;
+	if (reads && finding_thrashes(f)) {
+		thrashes(f, to, unknown, CORE_RESIDUE);
+		return true;
+	}
 	say(&d.title, reads ? "it waited, most likely for data from storage"
 			    : "it waited, most likely until its data were on storage");
 	say(&d.details,
@@ -203,11 +278,33 @@ void rule_storage(const struct finding_figures *f, struct findings *to)
 
 	if (most_likely(f, to))
 		return;
-
-	storage(f, to, waited + (copied >= 0.5 * f->time.part[CORE_KERNEL] ? copied : 0));
+	/* what no storage has seen went to memory, a pipe or a device */
+	if (!(copied >= 0.5 * f->time.part[CORE_KERNEL]) ||
+	    !(moved_read(f) + moved_written(f) >= MOVED * finding_lost(f, copied)))
+		copied = 0;
+	storage(f, to, waited + copied);
 }
 
 /* ---- work of the kernel ---------------------------------------------------------------------- */
+
+/* What a small call costs the program itself, s: the C library, the shell's loop around it. */
+#define COST_CALL_USER 0.7e-6
+
+/* Begins with the time of small calls, in the kernel and around them. */
+static bool begin_small(const struct finding_figures *f, struct draft *d, double calls,
+			double bytes)
+{
+	double kernel = f->time.part[CORE_SMALL_CALLS], user = calls * COST_CALL_USER;
+
+	if (!(bytes < SMALL_CALL * calls) || !(user > 0) || !(kernel > 0))
+		user = 0;
+	user = user < f->time.part[CORE_USER] ? user : f->time.part[CORE_USER];
+	if (!finding_begin(f, d, kernel + user, finding_lost(f, kernel + user)))
+		return false;
+	evidence_part(d, f, CORE_SMALL_CALLS);
+	say(&d->command, "plimsoll where %s --over time", finding_job(f));
+	return true;
+}
 
 void rule_small_io(const struct finding_figures *f, struct findings *to)
 {
@@ -215,7 +312,7 @@ void rule_small_io(const struct finding_figures *f, struct findings *to)
 	bool reads = f->reads > 0 && !(f->writes > f->reads);
 	double calls = reads ? f->reads : f->writes, bytes = reads ? f->read_bytes : f->write_bytes;
 
-	if (!begin(f, &d, CORE_SMALL_CALLS))
+	if (!begin_small(f, &d, calls, bytes))
 		return;
 	say(&d.title, "it %s in very small pieces", reads ? "read" : "wrote");
 	say(&d.details, "%W system calls per second moved %W bytes each.", calls / f->duration,
@@ -256,13 +353,18 @@ void rule_metadata(const struct finding_figures *f, struct findings *to)
 		return;
 	if (!begin(f, &d, sure ? CORE_METADATA : CORE_KERNEL))
 		return;
-	say(&d.title, sure ? "the kernel was busy with names and attributes of files"
-			   : "kernel calls that move no data took the time, most likely on files");
+	say(&d.title,
+	    sure ? "the kernel was busy with names and attributes of files"
+		 : "kernel calls that move no data took the time, as those on names of files do");
 	say(&d.details,
 	    "%T of CPU went to kernel calls that neither moved data nor gave memory nor "
 	    "started processes.",
 	    f->time.part[sure ? CORE_METADATA : CORE_KERNEL]);
-	say(&d.advice, "Open, stat, create and remove fewer files: keep many small ones in one "
-		       "archive or database, and files open instead of opening them again.");
+	if (!sure)
+		say(&d.advice, "`strace -c -f` tells which calls they are. If they are of files: ");
+	say(&d.advice,
+	    "%spen, stat, create and remove fewer of them: keep many small ones in one "
+	    "archive or database, and files open instead of opening them again.",
+	    sure ? "O" : "o");
 	end(f, to, &d, FINDING_METADATA);
 }

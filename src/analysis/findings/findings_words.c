@@ -108,6 +108,19 @@ void say(struct strbuf *out, const char *format, ...)
 	va_end(ap);
 }
 
+void finding_add_step(struct strbuf *out, const char *step)
+{
+	if (step && *step)
+		say(out, " in step %s", step);
+}
+
+char *finding_place(const char *name, const char *step)
+{
+	if (!name || !*name)
+		return step && *step ? xasprintf("step %s", step) : NULL;
+	return step && *step ? xasprintf("%s, step %s", name, step) : xstrdup(name);
+}
+
 double finding_up(double v)
 {
 	/* larger numbers have no fraction, NAN has no whole part */
@@ -133,7 +146,7 @@ void finding_add_busy(const struct finding_figures *f, struct strbuf *out)
 {
 	say(out, "%N", finding_busy(f));
 	if (f->cores > 0)
-		say(out, " of %W", f->cores);
+		say(out, " of %N", f->cores);
 	say(out, f->cores < 2 ? " core was busy on average" : " cores were busy on average");
 }
 
@@ -184,6 +197,19 @@ void finding_add_run(const struct finding_figures *f, struct strbuf *out)
 	strbuf_addstr(out, f->run && *f->run ? f->run : "COMMAND");
 }
 
+/* Cores: what a thread does without the lock, others do beside its holder. */
+#define TAKE_TURNS 1.5
+
+bool finding_takes_turns(const struct finding_figures *f)
+{
+	double busy = finding_busy(f), sum = f->workers * f->worker_mean;
+
+	return f->looked && f->workers >= 2 && f->cores >= 1.5 && busy >= 0.5 &&
+	       busy <= TAKE_TURNS && f->worker_most <= LIMIT(TURNS) * f->worker_mean &&
+	       sum >= 0.8 * f->cpu && f->worker_mean >= LIMIT(UNEVEN_CPU) / 2 &&
+	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
+}
+
 double finding_tasks(const struct finding_figures *f)
 {
 	double most = f->tasks > f->ranks || isnan(f->ranks) ? f->tasks : f->ranks;
@@ -228,4 +254,22 @@ bool finding_out_of_memory(const struct finding_figures *f)
 {
 	return f->oom_kills >= 1 ||
 	       (f->killed >= 1 && f->memory_used >= LIMIT(MEMORY_NEAR) * f->memory_limit);
+}
+
+bool finding_uses_gpus(const struct finding_figures *f)
+{
+	return f->gpus_asked >= 1 || f->gpu_processes >= 1 || f->time.part[CORE_DEVICE] > 0;
+}
+
+double finding_beside_gpus(const struct finding_figures *f, double saving)
+{
+	bool bound = f->gpus >= 1 && f->gpu_busy >= LIMIT(GPU_HALF) && finding_uses_gpus(f);
+
+	return bound ? saving * (1 - f->gpu_busy) : saving;
+}
+
+bool finding_thrashes(const struct finding_figures *f)
+{
+	return f->memory_limit > 0 && f->stored_read > 0 &&
+	       f->refaulted >= LIMIT(REFAULTS) * f->stored_read;
 }

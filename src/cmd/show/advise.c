@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "context/job_selection.h"
 #include "core/text/text.h"
 #include "report/job_use.h"
 #include "report/report_json.h"
 #include "store/analysis/fingerprint.h"
 #include "views/sheet.h"
+
+#define OAR_RESOURCES "#OAR -l "
 
 struct advise_options {
 	uint64_t limit;
@@ -23,8 +26,40 @@ struct advised {
 	struct job_use u;
 	struct run_use *past;
 	size_t past_count;
+	size_t tasks; /* the others of its array, which are then in past */
 	struct request_advice item[ADVICE_ITEMS];
 };
+
+static int add_past(struct advised *a, struct store *s, int64_t job)
+{
+	struct report past;
+	struct job_use u;
+	int r = report_load(&past, s, job, NULL);
+
+	if (r < 0)
+		return r;
+	job_use_take(&past, &u);
+	a->past = xreallocarray(a->past, a->past_count + 1, sizeof(*a->past));
+	a->past[a->past_count++] = u.use;
+	report_release(&past);
+	return 0;
+}
+
+/* All tasks of an array have the same request. */
+static int load_array(struct advised *a, struct store *s, int64_t job)
+{
+	const char *task = a->r.show.metadata.task;
+	_cleanup_job_selection_ struct job_selection js = {0};
+	_cleanup_free_ char *id = task ? xstrndup(task, strcspn(task, "_")) : NULL;
+	int r = id ? job_selection_add_array(&js, s, id) : 0;
+
+	for (size_t i = 0; i < js.count && r >= 0; i++)
+		if (js.v[i].no != job) {
+			r = add_past(a, s, js.v[i].no);
+			a->tasks++;
+		}
+	return r < 0 ? r : 0;
+}
 
 /* Earlier complete runs of the same command, by their reports. */
 static int load_past(struct advised *a, struct store *s, int64_t job,
@@ -36,31 +71,25 @@ static int load_past(struct advised *a, struct store *s, int64_t job,
 					     .before_us = a->r.show.list.rows[0].start,
 					     .limit = o->limit};
 	size_t failed;
-	int r = o->limit ? fingerprint_load(&f, s, job, o->ignore_tags) : -ENOENT;
+	int r = load_array(a, s, job);
 
+	if (r < 0 || a->tasks)
+		return r;
+	r = o->limit ? fingerprint_load(&f, s, job, o->ignore_tags) : -ENOENT;
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	int64_t n = fingerprint_find(s, &f, &q, &jobs, &failed);
-	if (n < 0)
-		return (int)n;
-	a->past = xcalloc((size_t)n + 1, sizeof(*a->past));
-	for (int64_t i = 0; i < n; i++) {
-		struct report past;
-		struct job_use u;
-
-		if (jobs[i] == job)
-			continue;
-		r = report_load(&past, s, jobs[i], NULL);
-		if (r < 0)
-			return r;
-		job_use_take(&past, &u);
-		a->past[a->past_count++] = u.use;
-		report_release(&past);
-	}
-	return 0;
+	for (int64_t i = 0; i < n && r >= 0; i++)
+		if (jobs[i] != job)
+			r = add_past(a, s, jobs[i]);
+	return n < 0 ? (int)n : r;
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
+
+static const char open_end_note[] =
+	"if its batch script goes on after what was recorded, add that time (`plimsoll import sacct` "
+	"tells how long the job took), and what that part of it needs";
 
 static void json_item(struct json_writer *j, const struct advised *a, enum advice_item i)
 {
@@ -79,6 +108,7 @@ static void json_item(struct json_writer *j, const struct advised *a, enum advic
 	json_i64(j, "past_runs", (int64_t)d->past);
 	json_i64(j, "past_runs_fit", (int64_t)d->fit);
 	json_str(j, "reason", d->reason);
+	json_str(j, "note", i == ADVICE_TIME && a->u.open_end && !d->reason ? open_end_note : NULL);
 	json_end_object(j);
 }
 
@@ -110,15 +140,25 @@ static void add_saving(struct strbuf *out, const struct request_advice *d, enum 
 		advice_add_amount(out, i, d->asked - d->suggested);
 }
 
-static void add_back_test(struct strbuf *out, const struct request_advice *d)
+static void add_back_test(struct strbuf *out, const struct request_advice *d, bool tasks)
 {
 	if (!d->past)
 		return;
-	if (d->raised)
+	if (tasks && d->raised)
+		strbuf_addf(out,
+			    "; %zu of %zu other tasks of the array needed more than this one: "
+			    "the suggestion covers them",
+			    d->past - d->fit, d->past);
+	else if (tasks)
+		strbuf_addf(out, "; it covers the %zu other tasks of the array that are stored",
+			    d->past);
+	else if (d->raised)
 		strbuf_addf(out,
 			    "; %zu of %zu earlier runs needed more than this one: the suggestion "
 			    "covers them",
 			    d->past - d->fit, d->past);
+	else if (d->past == 1)
+		strbuf_addstr(out, "; the earlier run would have fitted");
 	else
 		strbuf_addf(out, "; all %zu earlier runs would have fitted", d->past);
 }
@@ -143,7 +183,7 @@ static void print_item(const struct sheet *sheet, const struct advised *a, enum 
 		strbuf_addstr(&line, "; ask for ");
 		advice_add_amount(&line, i, d->suggested);
 		add_saving(&line, d, i);
-		add_back_test(&line, d);
+		add_back_test(&line, d, a->tasks > 0);
 	}
 	sheet_line(sheet, advice_names[i], line.buf);
 }
@@ -151,8 +191,9 @@ static void print_item(const struct sheet *sheet, const struct advised *a, enum 
 static int print_text(const struct advised *a)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, line = STRBUF_INIT;
-	const struct sheet sheet = {.out = &out, .label = 12, .width = 80};
+	const struct sheet sheet = {.out = &out, .label = 18, .width = 80};
 	size_t directives = 0;
+	bool suggested = false;
 
 	strbuf_addf(&line, "%s  %s", joblist_text(&a->r.show.list, a->r.show.list.rows[0].jobid),
 		    a->u.state);
@@ -160,12 +201,19 @@ static int print_text(const struct advised *a)
 	for (size_t i = 0; i < a->r.findings.count && i < 3; i++) {
 		const struct finding *f = &a->r.findings.list[i];
 
-		sheet_line(&sheet, i ? "" : "finding", f->title);
-		if (f->advice && *f->advice)
-			sheet_line(&sheet, "", f->advice);
+		sheet_line(&sheet, finding_ids[f->id].name, f->title);
+		if (!f->advice || !*f->advice)
+			continue;
+		strbuf_reset(&line);
+		strbuf_addf(&line, "%s %s", text_is_utf8() ? "→" : "->", f->advice);
+		sheet_line(&sheet, "", line.buf);
 	}
 	for (size_t i = 0; i < ADVICE_ITEMS; i++)
 		print_item(&sheet, a, (enum advice_item)i);
+	for (size_t i = 0; i < ADVICE_ITEMS; i++)
+		suggested |= !isnan(a->item[i].suggested);
+	if (suggested && a->u.open_end)
+		sheet_line(&sheet, "note", open_end_note);
 	for (size_t i = 0; i < ADVICE_ITEMS; i++) {
 		if (isnan(a->item[i].suggested))
 			continue;
@@ -173,10 +221,17 @@ static int print_text(const struct advised *a)
 		job_use_directive(&a->u, (enum advice_item)i, a->item[i].suggested, &line);
 		if (!line.len)
 			continue;
+		/* several -l of OAR would be alternatives */
+		const char *oar = str_prefix(line.buf, OAR_RESOURCES)
+					  ? line.buf + sizeof(OAR_RESOURCES) - 1
+					  : NULL;
 		if (!directives++)
-			strbuf_addch(&out, '\n');
-		strbuf_addf(&out, "%s\n", line.buf);
+			strbuf_addf(&out, "\n%s", line.buf);
+		else
+			strbuf_addf(&out, "%s%s", oar ? "," : "\n", oar ? oar : line.buf);
 	}
+	if (directives)
+		strbuf_addch(&out, '\n');
 	return fputs(out.buf, stdout) < 0 ? -EIO : 0;
 }
 

@@ -11,6 +11,8 @@
 #include "views/sheet.h"
 #include "views/stream_table.h"
 
+#define STEPS_SHOWN 100
+
 struct efficiency_options {
 	const char *where;
 	bool json, csv;
@@ -35,6 +37,58 @@ static void add_used(struct strbuf *out, const struct job_use *u, enum advice_it
 	advice_add_amount(out, item, asked);
 	strbuf_addstr(out, " asked for");
 	add_share(out, used / asked);
+}
+
+static void step_amount(struct terminal_table *t, size_t column, enum advice_item item, double v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (isfinite(v))
+		advice_add_amount(&text, item, v);
+	terminal_table_cell(t, column, text.buf);
+}
+
+/* What each step used. */
+static void print_steps(const struct report *r)
+{
+	static const struct terminal_table_column columns[] = {
+		{"STEP", 0},
+		{"PROGRAM", COLUMN_CUT},
+		{"HOSTS", COLUMN_RIGHT},
+		{"PROCESSES", COLUMN_RIGHT},
+		{"CORES BUSY", COLUMN_RIGHT},
+		{"CPU", COLUMN_RIGHT},
+		{"TIME", COLUMN_RIGHT},
+		{"MEMORY", COLUMN_RIGHT},
+		{"FAILED", COLUMN_RIGHT},
+	};
+	struct terminal_table t;
+
+	if (!r->step_count)
+		return;
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < r->step_count && i < STEPS_SHOWN; i++) {
+		const struct report_step *s = &r->steps[i];
+		double busy = report_step_cpu(s) / report_step_seconds(s);
+
+		terminal_table_row(&t, s->failed ? 'r' : 0);
+		terminal_table_cell(&t, 0, s->name);
+		terminal_table_cell(&t, 1, s->program);
+		terminal_table_cellf(&t, 2, "%zu", s->hosts);
+		terminal_table_cellf(&t, 3, "%zu", s->processes);
+		if (isfinite(busy))
+			terminal_table_cellf(&t, 4, "%.2f", busy);
+		step_amount(&t, 5, ADVICE_TIME, report_step_cpu(s));
+		step_amount(&t, 6, ADVICE_TIME, report_step_seconds(s));
+		step_amount(&t, 7, ADVICE_MEMORY, s->memory);
+		if (s->failed)
+			terminal_table_cellf(&t, 8, "%zu", s->failed);
+	}
+	putchar('\n');
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
+	if (r->step_count > STEPS_SHOWN)
+		printf("and %zu more; --json has all\n", r->step_count - STEPS_SHOWN);
 }
 
 static void print_one(const struct report *r, const struct job_use *u, const char *label)
@@ -75,6 +129,11 @@ static void print_one(const struct report *r, const struct job_use *u, const cha
 		text_add_bytes(&line, u->memory_least);
 		strbuf_addstr(&line, ", shared pages counted once");
 	}
+	if (u->files > 0) {
+		strbuf_addstr(&line, "; ");
+		text_add_bytes(&line, u->files);
+		strbuf_addstr(&line, " of it or less in files in memory (/dev/shm)");
+	}
 	sheet_line(&sheet, "memory", line.buf);
 	if (isfinite(u->gpu_busy)) {
 		strbuf_reset(&line);
@@ -83,6 +142,7 @@ static void print_one(const struct report *r, const struct job_use *u, const cha
 		sheet_line(&sheet, "GPUs", line.buf);
 	}
 	fputs(out.buf, stdout);
+	print_steps(r);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
@@ -97,11 +157,13 @@ static const struct terminal_table_column table_columns[] = {
 	{"OF TIME ASKED", COLUMN_RIGHT},
 	{"MEMORY", COLUMN_RIGHT},
 	{"OF MEMORY ASKED", COLUMN_RIGHT},
+	{"ARRAY TASK", 0},
 };
 static const struct terminal_table_column csv_columns[] = {
 	{"jobid", 0},        {"state", 0},        {"cores", 0},
 	{"cpu_s", 0},        {"cpu_share", 0},    {"duration_s", 0},
 	{"time_asked_s", 0}, {"memory_bytes", 0}, {"memory_asked_bytes", 0},
+	{"array_task", 0},
 };
 
 static void cell(struct stream_table *t, const struct strbuf *text)
@@ -136,7 +198,8 @@ static void amount_cell(struct stream_table *t, enum advice_item item, double v)
 	cell(t, &text);
 }
 
-static void row(struct stream_table *t, const struct job_use *u, const char *label)
+static void row(struct stream_table *t, const struct report *r, const struct job_use *u,
+		const char *label)
 {
 	const double *used = u->use.item;
 
@@ -153,11 +216,12 @@ static void row(struct stream_table *t, const struct job_use *u, const char *lab
 	} else {
 		amount_cell(t, ADVICE_TIME, u->cpu);
 		share_cell(t, job_use_cpu_share(u));
-		amount_cell(t, ADVICE_TIME, u->seconds);
-		share_cell(t, u->seconds / u->asked[ADVICE_TIME]);
+		amount_cell(t, ADVICE_TIME, used[ADVICE_TIME]);
+		share_cell(t, used[ADVICE_TIME] / u->asked[ADVICE_TIME]);
 		amount_cell(t, ADVICE_MEMORY, used[ADVICE_MEMORY]);
 		share_cell(t, used[ADVICE_MEMORY] / u->asked[ADVICE_MEMORY]);
 	}
+	stream_table_str(t, r->show.metadata.task ? r->show.metadata.task : "");
 	stream_table_row(t, !strcmp(u->state, "failed") ? 'r' : 0);
 }
 
@@ -166,7 +230,8 @@ static void number(struct json_writer *j, const char *key, double v)
 	report_json_figure(j, key, v);
 }
 
-static void object(struct json_writer *j, const struct job_use *u, const char *label)
+static void object(struct json_writer *j, const struct report *r, const struct job_use *u,
+		   const char *label)
 {
 	json_begin_object(j, NULL);
 	json_str(j, "jobid", label);
@@ -177,14 +242,18 @@ static void object(struct json_writer *j, const struct job_use *u, const char *l
 	number(j, "cpu_s", u->cpu);
 	number(j, "cpu_share", job_use_cpu_share(u));
 	number(j, "duration_s", u->seconds);
+	number(j, "batch_s", u->use.item[ADVICE_TIME]);
 	number(j, "cores_needed", u->use.item[ADVICE_CORES]);
 	number(j, "memory_bytes", u->use.item[ADVICE_MEMORY]);
 	number(j, "memory_least_bytes", u->memory_least);
+	number(j, "memory_files_bytes", u->files);
 	number(j, "gpu_busy", u->gpu_busy);
 	json_begin_object(j, "asked");
 	for (size_t i = 0; i < ADVICE_ITEMS; i++)
 		number(j, advice_names[i], u->asked[i]);
 	json_end_object(j);
+	json_str(j, "array_task", r->show.metadata.task);
+	report_json_steps(r, j);
 	json_end_object(j);
 }
 
@@ -212,12 +281,12 @@ static int show(struct efficiency *e, struct store *s, const struct selected_job
 		e->granted += u.cores * u.seconds;
 	}
 	if (e->o->json) {
-		object(&e->rows.j, &u, job->label);
+		object(&e->rows.j, &r, &u, job->label);
 		json_rows_next(&e->rows);
 	} else if (e->one)
 		print_one(&r, &u, job->label);
 	else
-		row(&e->table, &u, job->label);
+		row(&e->table, &r, &u, job->label);
 	report_release(&r);
 	return 0;
 }
@@ -275,6 +344,12 @@ static int run(struct context *ctx, int argc, char **argv)
 		return EXIT_FAILED;
 	int r = job_selection_find(&js, s, named ? argv : newest, named ? (size_t)argc : 1,
 				   o->where, &why);
+	/* the id of an array means all of its tasks; one of them may have the same id */
+	if ((r == 0 || r == -ENOENT) && argc == 1 && js.count <= 1 && !o->where) {
+		int more = job_selection_add_array(&js, s, argv[0]);
+
+		r = more < 0 ? more : more > 0 ? 0 : r;
+	}
 	if (r < 0)
 		return fail_with(job_selection_status(r), "%s", why.buf);
 	if (!js.count && !o->json && !o->csv)
@@ -293,15 +368,19 @@ const struct command command_efficiency = {
 	.name = "efficiency",
 	.summary = "show what jobs used of what they asked for",
 	.operands = {"JOB", 0, ANY_NUMBER,
-		     "Several jobs, a name that several jobs have, or --where make a table."},
+		     "Several jobs, a name that several jobs have, the id of an array, or --where "
+		     "make a table."},
 	.description =
 		"Compares CPU time with the core time that was granted, the duration with the time "
 		"limit, and memory with the memory that was asked for. Memory is that of all "
 		"processes on a host at one time, of the host that used most; the page cache does "
-		"not count. What the batch system was asked for is recorded when a job starts.\n\n" HELP_JOB
+		"not count. What the batch system was asked for is recorded when a job starts.\n\n"
+		"Of one job its steps follow: those of Slurm, the values of the tag 'step', or its "
+		"runs if there are several. Their memory is the sum of the peaks of processes that "
+		"lived at one time, of the host that used most.\n\n" HELP_JOB
 		" Without a JOB, it is the last one.",
 	.examples = "  plimsoll efficiency\n  plimsoll efficiency --where 'user=eva and "
-		    "start>=-7'\n",
+		    "start>=-7d'\n",
 	OPTIONS(struct efficiency_options, rows),
 	.run = run,
 };

@@ -170,4 +170,5 @@ const struct command command_procs = {
 	.defaults = &defaults,
 	.check = check,
 	.show = show,
+	.shows_unstored = true,
 };

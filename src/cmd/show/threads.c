@@ -81,4 +81,5 @@ const struct command command_threads = {
 	OPTIONS(struct threads_options, rows),
 	.defaults = &(const struct threads_options){.pid = -1},
 	.show = show,
+	.shows_unstored = true,
 };

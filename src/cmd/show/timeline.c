@@ -39,4 +39,5 @@ const struct command command_timeline = {
 		    "  plimsoll timeline --json 685000 | jq '.profile | max_by(.processes)'\n",
 	OPTIONS(struct timeline_options, rows),
 	.show = show,
+	.shows_unstored = true,
 };

@@ -66,4 +66,5 @@ const struct command command_tree = {
 	OPTIONS(defaults, rows),
 	.defaults = &defaults,
 	.show = show,
+	.shows_unstored = true,
 };

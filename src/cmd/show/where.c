@@ -30,6 +30,22 @@ static int print(const struct where *w, const struct where_options *o)
 	return fwrite(out.buf, 1, out.len, stdout) == out.len ? 0 : -EIO;
 }
 
+static int check(struct context *ctx)
+{
+	const struct where_options *o = ctx->options;
+	int64_t rank;
+
+	if (o->rank && (parse_i64(o->rank, &rank) < 0 || rank < 0))
+		return fail_with(EXIT_USAGE, "'%.40s' is no rank: ranks are numbers from 0",
+				 o->rank);
+	if (o->over && strcmp(o->over, "time") != 0)
+		return fail_with(EXIT_USAGE, "--over takes 'time', not '%.40s'", o->over);
+	if (o->over && o->form == PROC_CSV)
+		return fail_with(EXIT_USAGE, "--csv has the sums only; --json has the parts over "
+					     "time, too");
+	return EXIT_OK;
+}
+
 static int show(struct context *ctx, struct store *s, int64_t job)
 {
 	const struct where_options *o = ctx->options;
@@ -37,16 +53,15 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 	struct where w;
 
 	scope.rank = -1;
-	if (o->rank && (parse_i64(o->rank, &scope.rank) < 0 || scope.rank < 0))
-		return store_fail(s, EINVAL, "'%.40s' is no rank: ranks are numbers from 0",
-				  o->rank);
-	if (o->over && strcmp(o->over, "time") != 0)
-		return store_fail(s, EINVAL, "--over takes 'time', not '%.40s'", o->over);
+	if (o->rank)
+		(void)parse_i64(o->rank, &scope.rank);
 	int r = where_load(&w, s, job, &scope, NULL);
 	if (r == -ENOENT)
 		return store_fail(
 			s, ENOENT,
-			scope.host || w.part || o->rank || scope.process
+			scope.step ? "the job has no such step; `plimsoll efficiency` lists its "
+				     "steps"
+			: scope.host || scope.executable || o->rank || scope.process
 				? "nothing of the job matches; `plimsoll procs` lists its "
 				  "processes, `plimsoll show` its hosts"
 				: "neither records nor samples of the job tell where its time "
@@ -62,7 +77,8 @@ static const struct option_row rows[] = {
 	{OPT_TEXT, 0, "host", "HOST", "only this host", AT(struct where_options, scope.host)},
 	{OPT_TEXT, 0, "rank", "N", "only the processes of this rank",
 	 AT(struct where_options, rank)},
-	{OPT_TEXT, 0, "step", "STEP", "only processes whose tag 'step' has this value",
+	{OPT_TEXT, 0, "step", "STEP",
+	 "only this step: of Slurm, by the tag 'step', or the number of a run in the job",
 	 AT(struct where_options, scope.step)},
 	{OPT_TEXT, 0, "executable", "NAME", "only processes of this program",
 	 AT(struct where_options, scope.executable)},
@@ -97,5 +113,7 @@ const struct command command_where = {
 		    "  plimsoll where 685000 --executable model --json | jq '.parts[] | "
 		    "select(.share > 0.1)'\n",
 	OPTIONS(struct where_options, rows),
+	.check = check,
 	.show = show,
+	.shows_unstored = true,
 };

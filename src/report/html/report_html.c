@@ -12,47 +12,71 @@
 #include "report/html/report_html.h"
 #include "report/report_json.h"
 
-static const char colors_style[] = {
+static const char colors_css[] = {
 #include "colors.css.h"
 };
-static const char charts_style[] = {
+static const char charts_css[] = {
 #include "charts.css.h"
 };
-static const char base_style[] = {
+static const char base_css[] = {
+#include "base.css.h"
+};
+static const char report_css[] = {
 #include "report.css.h"
 };
-static const char base_script[] = {
+static const char values_js[] = {
+#include "values.js.h"
+};
+static const char elements_js[] = {
+#include "elements.js.h"
+};
+static const char tables_js[] = {
+#include "tables.js.h"
+};
+static const char report_js[] = {
 #include "report.js.h"
 };
-static const char charts_script[] = {
+static const char charts_js[] = {
 #include "charts.js.h"
 };
-static const char tree_script[] = {
-#include "tree.js.h"
-};
-static const char phases_script[] = {
+static const char phases_js[] = {
 #include "phases.js.h"
 };
-static const unsigned char colors_style_hash[] = {
+static const char tree_js[] = {
+#include "tree.js.h"
+};
+static const unsigned char colors_css_hash[] = {
 #include "colors.css.sha256.h"
 };
-static const unsigned char charts_style_hash[] = {
+static const unsigned char charts_css_hash[] = {
 #include "charts.css.sha256.h"
 };
-static const unsigned char base_style_hash[] = {
+static const unsigned char base_css_hash[] = {
+#include "base.css.sha256.h"
+};
+static const unsigned char report_css_hash[] = {
 #include "report.css.sha256.h"
 };
-static const unsigned char base_hash[] = {
+static const unsigned char values_js_hash[] = {
+#include "values.js.sha256.h"
+};
+static const unsigned char elements_js_hash[] = {
+#include "elements.js.sha256.h"
+};
+static const unsigned char tables_js_hash[] = {
+#include "tables.js.sha256.h"
+};
+static const unsigned char report_js_hash[] = {
 #include "report.js.sha256.h"
 };
-static const unsigned char charts_hash[] = {
+static const unsigned char charts_js_hash[] = {
 #include "charts.js.sha256.h"
 };
-static const unsigned char tree_hash[] = {
-#include "tree.js.sha256.h"
-};
-static const unsigned char phases_hash[] = {
+static const unsigned char phases_js_hash[] = {
 #include "phases.js.sha256.h"
+};
+static const unsigned char tree_js_hash[] = {
+#include "tree.js.sha256.h"
 };
 
 /* The content security policy allows a part by its hash. */
@@ -61,15 +85,15 @@ struct part {
 	const unsigned char *hash;
 };
 static const struct part styles[] = {
-	{colors_style, colors_style_hash},
-	{charts_style, charts_style_hash},
-	{base_style, base_style_hash},
+	{colors_css, colors_css_hash},
+	{charts_css, charts_css_hash},
+	{base_css, base_css_hash},
+	{report_css, report_css_hash},
 };
 static const struct part scripts[] = {
-	{base_script, base_hash},
-	{charts_script, charts_hash},
-	{phases_script, phases_hash},
-	{tree_script, tree_hash},
+	{values_js, values_js_hash}, {elements_js, elements_js_hash}, {tables_js, tables_js_hash},
+	{report_js, report_js_hash}, {charts_js, charts_js_hash},     {phases_js, phases_js_hash},
+	{tree_js, tree_js_hash},
 };
 
 /* In the order of the page. */
@@ -225,7 +249,7 @@ static void add_head(struct page *p)
 	strbuf_addstr(&p->out, "</title>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
 		add_part(p, "style", styles[i].text);
-	strbuf_addstr(&p->out, "</head>\n<body>\n");
+	strbuf_addstr(&p->out, "</head>\n<body class=\"report\">\n");
 }
 
 static void add_hosts_line(struct page *p, const struct job_row *j)

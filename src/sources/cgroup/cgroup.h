@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/strbuf.h"
 #include "sources/source.h"
@@ -17,9 +18,16 @@ struct cgroup_limits {
 	uint64_t oom_kills;    /* in these groups so far */
 	double quota;          /* CPUs; 0: none, or not known */
 	uint64_t throttled_us; /* time that a quota stopped tasks, summed over CPUs, so far */
-	bool kills_counted, throttling_counted;
+	uint64_t refaults;     /* pages of files read again because of the memory limit, so far */
+	bool kills_counted, throttling_counted, refaults_counted;
 };
 void cgroup_limits_read(const char *root, struct cgroup_limits *ret);
+/* The groups of another process, a text as /proc has it, if they are neither those of this one nor
+ * those that *ret has already; false: *ret is as it was. Of a process that has ended they are not
+ * known. */
+bool cgroup_groups_other(const char *root, pid_t pid, struct strbuf *ret);
+/* The limits of such groups. */
+void cgroup_limits_of(const char *root, const char *groups, struct cgroup_limits *ret);
 /* Turns the counts into those since an earlier reading. */
 void cgroup_limits_since(const struct cgroup_limits *before, struct cgroup_limits *now);
 /* Can the CPU time of our group be read? With a job to watch: does it have a group? */

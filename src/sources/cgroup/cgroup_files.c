@@ -42,6 +42,7 @@ static const struct cgroup_line memory_stat_v1[] = {
 	{"total_swap", SWAP_CURRENT, 1, 1},
 	{"total_pgfault", PAGE_FAULTS, 1, 1},
 	{"total_pgmajfault", MAJOR_FAULTS, 1, 1},
+	{"total_workingset_refault_file", MEMORY_REFAULTS, 1, 1}, /* since 6.0 */
 };
 static const struct cgroup_line oom_control[] = {{"oom_kill", OOM_KILLS, 1, 1}};
 static const struct cgroup_line cpu_stat_v2[] = {
@@ -53,12 +54,19 @@ static const struct cgroup_line cpu_stat_v2[] = {
 	{"throttled_usec", CPU_THROTTLED_TIME, 1, 1},
 };
 static const struct cgroup_line memory_stat_v2[] = {
-	{"anon", MEMORY_ANON, 1, 1},        {"file", MEMORY_FILE, 1, 1},
-	{"shmem", MEMORY_SHMEM, 1, 1},      {"file_mapped", MEMORY_MAPPED, 1, 1},
-	{"file_dirty", MEMORY_DIRTY, 1, 1}, {"file_writeback", MEMORY_WRITEBACK, 1, 1},
-	{"kernel", MEMORY_KERNEL, 1, 1},    {"slab", MEMORY_SLAB, 1, 1},
-	{"sock", MEMORY_SOCK, 1, 1},        {"anon_thp", MEMORY_ANON_HUGEPAGES, 1, 1},
-	{"pgfault", PAGE_FAULTS, 1, 1},     {"pgmajfault", MAJOR_FAULTS, 1, 1},
+	{"anon", MEMORY_ANON, 1, 1},
+	{"file", MEMORY_FILE, 1, 1},
+	{"shmem", MEMORY_SHMEM, 1, 1},
+	{"file_mapped", MEMORY_MAPPED, 1, 1},
+	{"file_dirty", MEMORY_DIRTY, 1, 1},
+	{"file_writeback", MEMORY_WRITEBACK, 1, 1},
+	{"kernel", MEMORY_KERNEL, 1, 1},
+	{"slab", MEMORY_SLAB, 1, 1},
+	{"sock", MEMORY_SOCK, 1, 1},
+	{"anon_thp", MEMORY_ANON_HUGEPAGES, 1, 1},
+	{"pgfault", PAGE_FAULTS, 1, 1},
+	{"pgmajfault", MAJOR_FAULTS, 1, 1},
+	{"workingset_refault_file", MEMORY_REFAULTS, 1, 1}, /* since 5.9 */
 };
 static const struct cgroup_line memory_events[] = {
 	{"high", MEMORY_HIGH_EVENTS, 1, 1},

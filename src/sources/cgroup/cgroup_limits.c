@@ -15,8 +15,9 @@
 #define TEXT_MAX 65536
 
 static const char *const names[] = {
-	"memory.max",       "memory.events", "memory.limit_in_bytes", "memory.oom_control",
-	"cpu.cfs_quota_us", "cpu.max",       "cpu.cfs_period_us",     "cpu.stat",
+	"memory.max",         "memory.events",    "memory.limit_in_bytes",
+	"memory.oom_control", "cpu.cfs_quota_us", "cpu.max",
+	"cpu.cfs_period_us",  "cpu.stat",         "memory.stat",
 };
 
 static bool is_wanted(const char *name)
@@ -83,6 +84,12 @@ static void read_upwards(const struct cgroup_mount *m, const char *group, const 
 			ret->oom_kills += v.v[OOM_KILLS];
 			ret->kills_counted = true;
 		}
+		/* the smallest limit is what pages made room for; its group has all groups below */
+		if (has(&v, MEMORY_LIMIT) && v.v[MEMORY_LIMIT] == ret->memory &&
+		    has(&v, MEMORY_REFAULTS)) {
+			ret->refaults = v.v[MEMORY_REFAULTS];
+			ret->refaults_counted = true;
+		}
 		own = own && !ret->kills_counted;
 		take_cpu(&v, ret);
 		char *slash = strrchr(dir, '/');
@@ -92,19 +99,15 @@ static void read_upwards(const struct cgroup_mount *m, const char *group, const 
 	}
 }
 
-void cgroup_limits_read(const char *root, struct cgroup_limits *ret)
+/* text: of /proc/PID/cgroup; it is changed. */
+static void read_limits(const char *root, struct strbuf *text, struct cgroup_limits *ret)
 {
 	static const char *const controllers[] = {"memory", "cpu"};
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_free_ char *path = xasprintf("%s/proc/self/cgroup", root);
 	_cleanup_(mounts_close) struct mounts all = {0};
 	char *list, *group;
 
-	*ret = (struct cgroup_limits){0};
-	if (fs_read(AT_FDCWD, path, TEXT_MAX, &text) < 0 || !text.len)
-		return;
 	mounts_find(&all, root);
-	for (char *p = text.buf; mount_line(&p, &list, &group);) {
+	for (char *p = text->buf; mount_line(&p, &list, &group);) {
 		_cleanup_free_ char *commas = xasprintf(",%s,", list);
 		const struct cgroup_mount *m = *list ? NULL : mount_of(&all, "");
 
@@ -120,11 +123,48 @@ void cgroup_limits_read(const char *root, struct cgroup_limits *ret)
 	}
 }
 
+void cgroup_limits_read(const char *root, struct cgroup_limits *ret)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_free_ char *path = xasprintf("%s/proc/self/cgroup", root);
+
+	*ret = (struct cgroup_limits){0};
+	if (fs_read(AT_FDCWD, path, TEXT_MAX, &text) >= 0 && text.len)
+		read_limits(root, &text, ret);
+}
+
+bool cgroup_groups_other(const char *root, pid_t pid, struct strbuf *ret)
+{
+	_cleanup_strbuf_ struct strbuf ours = STRBUF_INIT, theirs = STRBUF_INIT;
+	_cleanup_free_ char *self = xasprintf("%s/proc/self/cgroup", root),
+			    *other = xasprintf("%s/proc/%d/cgroup", root, (int)pid);
+
+	if (fs_read(AT_FDCWD, self, TEXT_MAX, &ours) < 0 ||
+	    fs_read(AT_FDCWD, other, TEXT_MAX, &theirs) < 0 || !theirs.len ||
+	    !strcmp(ours.buf, theirs.buf) || (ret->len && !strcmp(ret->buf, theirs.buf)))
+		return false;
+	strbuf_reset(ret);
+	strbuf_addstr(ret, theirs.buf);
+	return true;
+}
+
+void cgroup_limits_of(const char *root, const char *groups, struct cgroup_limits *ret)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	*ret = (struct cgroup_limits){0};
+	strbuf_addstr(&text, groups);
+	read_limits(root, &text, ret);
+}
+
 void cgroup_limits_since(const struct cgroup_limits *before, struct cgroup_limits *now)
 {
 	now->kills_counted =
 		now->kills_counted && before->kills_counted && now->oom_kills >= before->oom_kills;
 	now->oom_kills = now->kills_counted ? now->oom_kills - before->oom_kills : 0;
+	now->refaults_counted = now->refaults_counted && before->refaults_counted &&
+				now->memory == before->memory && now->refaults >= before->refaults;
+	now->refaults = now->refaults_counted ? now->refaults - before->refaults : 0;
 	now->throttling_counted = now->throttling_counted && before->throttling_counted &&
 				  now->throttled_us >= before->throttled_us;
 	now->throttled_us = now->throttling_counted ? now->throttled_us - before->throttled_us : 0;

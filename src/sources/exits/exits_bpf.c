@@ -15,8 +15,9 @@
 
 #include "core/files/fs.h"
 
-/* 80 bytes per task: about 800 tasks, 20 ms of a storm. Dropped tasks are attributed by parent. */
-#define RING_BYTES ((size_t)64 << 10)
+/* 80 bytes per task: about 3,300 tasks, 70 ms of a storm. The thread may be kept from reading for
+ * that long on a busy host. Dropped tasks are attributed by parent. */
+#define RING_BYTES ((size_t)256 << 10)
 #define TRACEPOINT "sched_process_exit"
 #define VERIFIER_BYTES 4096
 #define MOUNTS_BYTES ((size_t)4 << 20)

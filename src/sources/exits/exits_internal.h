@@ -41,7 +41,7 @@ struct bpf_report {
 	uint32_t slot;
 	uint64_t time_ns;
 };
-#define REPORTS_SIZE 2048 /* a power of two */
+#define REPORTS_SIZE 4096 /* a power of two, and more than the ring holds */
 
 /* A process that has ended; sorted by time. */
 struct ending {

@@ -41,6 +41,7 @@
 		  "thread time waiting for other threads: condition, barrier, join, idle pool")) \
 	X(TIMER, TIME_COLUMN("timer", 1, "thread time asleep until a time"))                     \
 	X(CHILD, TIME_COLUMN("child", 1, "thread time waiting for a child process"))             \
+	X(DEVICE, TIME_COLUMN("device", 1, "thread time waiting for a GPU or the like"))         \
 	X(POLL, TIME_COLUMN("poll", 1,                                                           \
 			    "thread time waiting for one of several descriptors of different "   \
 			    "kinds"))                                                            \
@@ -48,6 +49,11 @@
 			     "thread time stopped, or waiting for signals, terminals "           \
 			     "and the like"))                                                    \
 	X(RUNNING, TIME_COLUMN("running", 1, "thread time on a CPU or ready to run"))            \
+	X(MEMBERS, TIME_COLUMN("members", 1,                                                     \
+			       "thread time waiting for another process of the job, a part of "  \
+			       "waits.process"))                                                 \
+	X(BUSIEST,                                                                               \
+	  TIME_COLUMN("busiest", 1, "time on a CPU of the thread that ran most in each second")) \
 	X(OBSERVED, TIME_COLUMN("observed", 1, "thread time that was looked at, in any state"))  \
 	X(THREADS, LEVEL("threads", "threads seen at the last look"))
 
@@ -70,12 +76,14 @@ static void put_time(struct sample_set *set, unsigned metric, uint64_t us)
 
 /* blind: why its threads sleep is unknown, only that they do. */
 static void put_row(struct sample_set *set, uint32_t entity, const uint64_t us[WAIT_REASONS],
-		    uint64_t observed_us, uint64_t threads, bool blind)
+		    uint64_t members_us, uint64_t observed_us, uint64_t threads, bool blind)
 {
 	sample_row(set, entity);
 	for (unsigned i = 0; i < WAIT_REASONS; i++)
 		if (!blind || us[i] || i == WAIT_RUNNING)
 			put_time(set, i, us[i]);
+	if (!blind || members_us)
+		put_time(set, MEMBERS, members_us);
 	put_time(set, OBSERVED, observed_us);
 	put_time(set, THREADS, threads);
 }
@@ -111,6 +119,18 @@ static void tell(struct sample_set *set, const struct wait_process *p)
 	sample_set_metadata(set, p->entity, "waits", text.buf);
 }
 
+/* A second, and what is left at the end. */
+static void end_window(struct wait_process *p, uint64_t now_ns)
+{
+	if (!p->gone && now_ns - p->window_ns < 1000000000)
+		return;
+	p->busiest_us += p->window_most_us;
+	p->window_most_us = 0;
+	p->window_ns = now_ns;
+	for (size_t i = 0; i < p->count; i++)
+		p->threads[i].window_us = 0;
+}
+
 static void add_process_row(struct sample_set *set, struct wait_process *p)
 {
 	/* too short for a row: the job's has its time */
@@ -128,7 +148,10 @@ static void add_process_row(struct sample_set *set, struct wait_process *p)
 		p->told_ns = set->time_ns;
 		tell(set, p);
 	}
-	put_row(set, p->entity, p->us, p->observed_us, p->gone ? 0 : p->count, p->blind);
+	put_row(set, p->entity, p->us, p->members_us, p->observed_us, p->gone ? 0 : p->count,
+		p->blind);
+	end_window(p, set->time_ns);
+	put_time(set, BUSIEST, p->busiest_us);
 	if (p->gone)
 		sample_end(set, p->entity);
 }
@@ -162,10 +185,11 @@ static void say_absent(const struct waits *w, struct sample_set *set)
 static void glance(void *state)
 {
 	struct waits *w = state;
+	uint64_t now_ns = clock_boottime_ns();
 
 	w->glanced = true;
-	waits_sync(w);
-	waits_look(w, clock_boottime_ns());
+	waits_sync(w, now_ns);
+	waits_look(w, now_ns);
 }
 
 static int read_waits(void *state, struct sample_set *set)
@@ -173,9 +197,11 @@ static int read_waits(void *state, struct sample_set *set)
 	struct waits *w = state;
 	uint64_t threads = 0;
 
-	waits_sync(w);
+	waits_sync(w, set->time_ns);
 	/* without glances between the readings they are the looks */
-	if (!w->glanced)
+	if (w->glanced)
+		waits_carry(w, set->time_ns);
+	else
 		waits_look(w, set->time_ns);
 	for (size_t i = 0; i < w->count; i++) {
 		struct wait_process *p = &w->list[i];
@@ -187,7 +213,7 @@ static int read_waits(void *state, struct sample_set *set)
 	waits_drop_gone(w);
 	sample_done(set);
 	if (!all_jobs(w->ctx)) /* the sum over all jobs of a node is nobody's */
-		put_row(set, w->job, w->us, w->observed_us, threads, w->blind);
+		put_row(set, w->job, w->us, w->members_us, w->observed_us, threads, w->blind);
 	say_absent(w, set);
 	return 0;
 }

@@ -3,9 +3,11 @@
  * of /proc/PID/task/TID/{syscall,stat,wchan}. The system call gives the reason; its descriptor, or
  * the memory at its address, the partner.
  *
- * A thread counts the time since it was last looked at for the state in which it is found, so that
- * shares are unbiased however often it is its turn. A process whose CPU clock has not advanced has
- * not run: its threads wait where they did, and none of their files is read.
+ * A thread counts the time since it was last looked at for the state in which it is found; at a
+ * reading, and when it has ended, what is left for the state in which it was last found. Looks are
+ * at irregular times, so shares are unbiased however often it is its turn. A process whose CPU
+ * clock has not advanced has not run: its threads wait where they did, and none of their files is
+ * read.
  */
 #pragma once
 
@@ -23,6 +25,7 @@ enum wait_reason {
 	WAIT_CONDITION,
 	WAIT_TIMER,
 	WAIT_CHILD,
+	WAIT_DEVICE,
 	WAIT_POLL,
 	WAIT_OTHER,
 	WAIT_RUNNING,
@@ -62,6 +65,7 @@ struct wait_seen {
 	enum wait_reason reason;
 	const char *call;               /* constant; NULL: unknown */
 	char partner[WAIT_PARTNER_MAX]; /* "": unknown; printable */
+	bool member;                    /* the other process is one of the job */
 	bool unsure;                    /* its partner may be found a little later */
 };
 
@@ -132,7 +136,8 @@ struct wait_partners {
 	struct wait_sockets sockets;
 	struct wait_end *ends; /* sorted by inode */
 	size_t count, cap;
-	uint64_t next_ns; /* when they may be listed again */
+	uint64_t next_ns;      /* when they may be listed again */
+	uint64_t listed_ticks; /* when all were listed, as start times of processes count */
 };
 
 void wait_partners_open(struct wait_partners *w, const struct source_context *ctx,
@@ -141,9 +146,10 @@ void wait_partners_release(struct wait_partners *w);
 /* What waiting for a descriptor means; call is set already. out: for room, not for data. */
 void wait_for_descriptor(struct wait_partners *w, int pid, uint64_t fd, bool out, uint64_t now_ns,
 			 struct wait_seen *ret);
-/* The same for one of many. */
-void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count, uint64_t now_ns,
-		  struct wait_seen *ret);
+/* The same for one of many. timed: the call has a time-out; if nobody outside of the process can
+ * end it sooner, it waits for that. */
+void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count, bool timed,
+		  uint64_t now_ns, struct wait_seen *ret);
 /* Where the sockets of a process lead, if all agree. */
 enum socket_place wait_sockets_of(struct wait_partners *w, int pid, uint64_t now_ns, size_t *ret);
 /* Is this a process or thread of the process? */
@@ -163,8 +169,12 @@ struct wait_thread {
 	int tid, syscall_fd;
 	bool listed;
 	bool known;          /* what it waits for */
+	bool member;         /* a process of the job */
+	bool slept;          /* it has a site */
+	uint8_t brisk;       /* looks at which its state is read first */
 	bool unsure;         /* except for whom */
 	uint64_t last_ns;    /* it was last looked at */
+	uint64_t window_us;  /* on a CPU, in the window of the process */
 	uint64_t checked_ns; /* its partner was last looked up */
 	uint64_t text_hash;  /* of what syscall said then */
 	uint16_t site;       /* where its time goes */
@@ -192,7 +202,9 @@ struct wait_process {
 	size_t count, cap, old, hint, next; /* next: whose turn it is */
 	struct wait_site sites[WAIT_SITES];
 	size_t site_count;
-	uint64_t us[WAIT_REASONS], observed_us;
+	uint64_t us[WAIT_REASONS], members_us, observed_us;
+	uint64_t window_ns, window_most_us; /* its begin; the thread that ran most in it */
+	uint64_t busiest_us;                /* the sum of those of all windows */
 	uint64_t recheck_ns; /* when its partners are looked up again, though it did not run */
 	uint64_t told_ns;    /* its metadata was last written */
 	uint32_t entity;
@@ -207,14 +219,16 @@ struct waits {
 	size_t count, cap;
 	size_t next; /* whose turn it is */
 	uint64_t began_ns;
-	uint64_t us[WAIT_REASONS], observed_us; /* of all processes, ended ones included */
-	uint64_t spare_ns;                      /* CPU time that a look may take */
+	uint64_t us[WAIT_REASONS], members_us, observed_us; /* of all processes, ended ones, too */
+	uint64_t spare_ns;                                  /* CPU time that a look may take */
 	bool glanced, refused, blind;
 	uint32_t job;
 };
 
 /* Takes over the list of the job's processes; those that have ended stay until they are dropped. */
-void waits_sync(struct waits *w);
+void waits_sync(struct waits *w, uint64_t now_ns);
+/* Before a reading: the time since the last look, so that a reading covers the time until now. */
+void waits_carry(struct waits *w, uint64_t now_ns);
 void waits_drop_gone(struct waits *w);
 /* Looks at as many threads as the budget allows. */
 void waits_look(struct waits *w, uint64_t now_ns);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of more descriptors only the number is said. */
@@ -53,10 +54,32 @@ static void set_lock(struct wait_seen *ret, uint64_t address, uint32_t owner)
 		snprintf(ret->partner, sizeof(ret->partner), "0x%llx", (unsigned long long)address);
 }
 
-static void set_condition(struct wait_seen *ret, uint64_t address, const char *what)
+/* A condition of glibc has two words side by side, for threads that wait in turn; so has a
+ * reader-writer lock. They are one place. */
+static void set_condition(struct wait_seen *ret, uint64_t address)
 {
 	ret->reason = WAIT_CONDITION;
-	snprintf(ret->partner, sizeof(ret->partner), "%s0x%llx", what, (unsigned long long)address);
+	snprintf(ret->partner, sizeof(ret->partner), "0x%llx",
+		 (unsigned long long)address & ~UINT64_C(7));
+}
+
+/* With a time-out this far away a condition is a way to sleep; with a shorter one a way to take
+ * turns, as for the lock of Python's interpreter. */
+#define SLEEP_NS 10000000
+
+static bool is_sleep(const struct wait_partners *w, int pid, const struct wait_syscall *c)
+{
+	bool absolute = (c->arg[1] & (unsigned)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+	clockid_t clock = c->arg[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	struct timespec now = {0};
+	int64_t until[2];
+
+	if (!c->arg[3] || !wait_memory(w->dir, pid, c->arg[3], until, sizeof(until)) ||
+	    (absolute && clock_gettime(clock, &now) < 0))
+		return false;
+	double left = ((double)until[0] - (double)now.tv_sec) * 1e9 + (double)until[1] -
+		      (double)now.tv_nsec;
+	return left >= SLEEP_NS;
 }
 
 /* A thread of the process, or a process of the job: a lock in shared memory. */
@@ -95,7 +118,7 @@ static void for_futex(struct wait_partners *w, int pid, const struct wait_syscal
 		return;
 	}
 	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET) {
-		set_condition(ret, address, "");
+		set_condition(ret, address);
 		return;
 	}
 	if (known && value == 2 && is_mutex(w, pid, word)) {
@@ -112,22 +135,33 @@ static void for_futex(struct wait_partners *w, int pid, const struct wait_syscal
 		ret->reason = WAIT_CONDITION;
 		snprintf(ret->partner, sizeof(ret->partner), "end of thread %u", value);
 	} else if (shared) {
-		/* a semaphore or a condition in memory that processes share */
+		/* a semaphore or a condition in memory that processes share: of the same job */
 		ret->reason = WAIT_PROCESS;
+		ret->member = true;
 		snprintf(ret->partner, sizeof(ret->partner), "shared memory 0x%llx",
 			 (unsigned long long)address);
 	} else {
-		set_condition(ret, address, "");
+		set_condition(ret, address);
+		if (is_sleep(w, pid, c))
+			ret->reason = WAIT_TIMER;
 	}
 }
 
 /* ---- many descriptors ----------------------------------------------------------------------- */
 
-static void for_fds(struct wait_partners *w, int pid, const int *fds, size_t count, uint64_t now_ns,
-		    struct wait_seen *ret)
+/* poll and epoll_wait take milliseconds, negative for none; others the address of a time. */
+static bool has_timeout(const struct wait_syscall *c, size_t argument, const char *call)
+{
+	bool address = !strcmp(call, "ppoll") || !strcmp(call, "epoll_pwait2");
+
+	return address ? c->arg[argument] != 0 : (int32_t)c->arg[argument] > 0;
+}
+
+static void for_fds(struct wait_partners *w, int pid, const int *fds, size_t count, bool timed,
+		    uint64_t now_ns, struct wait_seen *ret)
 {
 	if (count)
-		wait_for_any(w, pid, fds, count, now_ns, ret);
+		wait_for_any(w, pid, fds, count, timed, now_ns, ret);
 	else
 		ret->reason = WAIT_TIMER;
 }
@@ -152,7 +186,7 @@ static void for_poll(struct wait_partners *w, int pid, const struct wait_syscall
 	for (size_t i = 0; i < n; i++)
 		if (list[i].fd >= 0)
 			fds[count++] = list[i].fd;
-	for_fds(w, pid, fds, count, now_ns, ret);
+	for_fds(w, pid, fds, count, has_timeout(c, 2, ret->call), now_ns, ret);
 }
 
 /* The kernel may have changed the sets already only if the call is about to return. */
@@ -186,7 +220,7 @@ static void for_select(struct wait_partners *w, int pid, const struct wait_sysca
 		}
 		fds[count++] = fd;
 	}
-	for_fds(w, pid, fds, count, now_ns, ret);
+	for_fds(w, pid, fds, count, c->arg[4] != 0, now_ns, ret);
 }
 
 static void for_epoll(struct wait_partners *w, int pid, const struct wait_syscall *c,
@@ -215,7 +249,7 @@ static void for_epoll(struct wait_partners *w, int pid, const struct wait_syscal
 		fds[count++] = (int)v;
 		p = end;
 	}
-	for_fds(w, pid, fds, count, now_ns, ret);
+	for_fds(w, pid, fds, count, has_timeout(c, 3, ret->call), now_ns, ret);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -256,7 +290,7 @@ void wait_for_call(struct wait_partners *w, int pid, const struct wait_syscall *
 
 	ret->reason = WAIT_UNKNOWN;
 	ret->partner[0] = 0;
-	ret->unsure = false;
+	ret->member = ret->unsure = false;
 	switch (kind) {
 	case CALL_FD_IN:
 	case CALL_FD_OUT:

@@ -39,8 +39,8 @@ static const struct {
 const char *wait_reason_name(enum wait_reason reason)
 {
 	static const char *const names[WAIT_REASONS] = {"storage",   "network", "process", "lock",
-							"condition", "timer",   "child",   "poll",
-							"other",     "running"};
+							"condition", "timer",   "child",   "device",
+							"poll",      "other",   "running"};
 
 	return reason < WAIT_REASONS ? names[reason] : "unknown";
 }

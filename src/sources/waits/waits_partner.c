@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/clock.h"
+#include "core/system/procparse.h"
 #include "core/text/text.h"
 
 #define COST_PART 200
@@ -18,6 +19,7 @@
 #define ENDS_MAX 16384
 #define PROCESS_FDS_MAX 1024
 #define LINK_MAX_BYTES 256
+#define NEW_MAX 8 /* processes listed at once between two lists of all */
 
 enum target {
 	TARGET_GONE,
@@ -32,6 +34,7 @@ enum target {
 	TARGET_NETWORK, /* events of a network adapter */
 	TARGET_RING,
 	TARGET_EPOLL,
+	TARGET_DEVICE, /* computes for its programs */
 	TARGET_OTHER,
 };
 
@@ -99,6 +102,17 @@ static enum target anonymous(const char *name)
 	return TARGET_OTHER;
 }
 
+/* Accelerators, by the files that their drivers' libraries open. */
+static bool is_device(const char *path)
+{
+	static const char *const begins[] = {"/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (!strncmp(path, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
 static enum target file_target(const struct procdir *dir, const char *path, const char *text)
 {
 	if (!strncmp(text, "/dev/pts/", 9) || !strncmp(text, "/dev/tty", 8) ||
@@ -108,6 +122,8 @@ static enum target file_target(const struct procdir *dir, const char *path, cons
 		return TARGET_NETWORK;
 	if (!strncmp(text, "/dev/mqueue/", 12))
 		return TARGET_EVENT;
+	if (is_device(text))
+		return TARGET_DEVICE;
 	unsigned type = type_of(dir, path);
 	if (type == S_IFIFO)
 		return TARGET_FIFO;
@@ -194,6 +210,7 @@ static void list_ends(struct wait_partners *w, uint64_t now_ns)
 	uint64_t before = clock_thread_cpu_ns();
 
 	w->count = 0;
+	w->listed_ticks = clock_boottime_ns() / 1000 / PL_TICK_US;
 	for (size_t i = 0; i < w->ctx->watch->count; i++) {
 		struct listing l = {w, w->ctx->watch->list[i].pid, PROCESS_FDS_MAX};
 
@@ -203,6 +220,36 @@ static void list_ends(struct wait_partners *w, uint64_t now_ns)
 		qsort(w->ends, w->count, sizeof(*w->ends), by_inode);
 	uint64_t pause = (clock_thread_cpu_ns() - before) * COST_PART;
 	w->next_ns = now_ns + (pause > LEAST_NS ? pause : LEAST_NS);
+}
+
+/* Lists a process again. */
+static void list_process(struct wait_partners *w, int pid)
+{
+	struct listing l = {w, pid, PROCESS_FDS_MAX};
+	size_t left = 0;
+
+	for (size_t i = 0; i < w->count; i++)
+		if (w->ends[i].pid != pid)
+			w->ends[left++] = w->ends[i];
+	w->count = left;
+	(void)procdir_numbers(w->dir, pid, "fd", add_end, &l);
+}
+
+/* Lists this one and a few that are newer than the list: one of them may have the other end. */
+static void list_new(struct wait_partners *w, int pid)
+{
+	const struct job_processes *all = w->ctx->watch;
+	size_t left = NEW_MAX;
+
+	list_process(w, pid);
+	for (size_t i = all->count; i-- > 0 && left;) {
+		if (all->list[i].starttime < w->listed_ticks || all->list[i].pid == pid)
+			continue;
+		list_process(w, all->list[i].pid);
+		left--;
+	}
+	if (w->count)
+		qsort(w->ends, w->count, sizeof(*w->ends), by_inode);
 }
 
 /* Who has the other end? own: does only the process itself have it? */
@@ -266,12 +313,16 @@ static void add_other_end(struct wait_partners *w, uint64_t inode, int pid, bool
 	if (!n && now_ns >= w->next_ns) {
 		list_ends(w, now_ns);
 		n = count_ends(w, inode, pid, out, &other, &own);
+	} else if (!n && !own) {
+		list_new(w, pid);
+		n = count_ends(w, inode, pid, out, &other, &own);
 	}
 	if (!n) {
 		strbuf_addstr(text, own ? " within the process" : "");
 		ret->unsure = true;
 		return;
 	}
+	ret->member = true;
 	strbuf_addstr(text, out ? " to " : " from ");
 	add_process(w, other, text);
 	if (n > 1)
@@ -317,19 +368,37 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 	ret->reason = one->place == SOCKET_REMOTE ? WAIT_NETWORK : WAIT_PROCESS;
 	uint64_t peer = one->peer;
 	ret->unsure = one->place == SOCKET_LOCAL && !peer && !one->listening;
+	/* who will call is not known; on this host it is one of the job, mostly */
+	ret->member = one->place == SOCKET_LOCAL && one->listening;
 	strbuf_addf(text, "%s%s", one->listening ? "new connection at " : "",
 		    *one->name ? one->name : "socket");
 	if (peer)
 		add_other_end(w, peer, pid, out, now_ns, ret, text);
 }
 
-/* What waiting on a link means; quiet: it may only be there to be woken by. */
+/* How a descriptor may end a wait. */
+enum voice {
+	LOUD,  /* whoever it leads to */
+	QUIET, /* it may only be there to be woken by */
+	OWN,   /* the same, and by nobody but the process itself */
+};
+
+static enum voice voice_of_socket(const struct wait_seen *seen, const char *text)
+{
+	/* CUDA's library listens there in a thread of each process, for others that share its
+	 * memory: hardly one ever comes */
+	if (strstr(text, " within ") || strstr(text, "@cuda-uvmfd-"))
+		return OWN;
+	return seen->reason == WAIT_OTHER || strstr(text, "connection at ") ? QUIET : LOUD;
+}
+
+/* What waiting on a link means. */
 static void for_link(struct wait_partners *w, int pid, const struct link *l, bool out,
-		     uint64_t now_ns, struct wait_seen *ret, bool *ret_quiet)
+		     uint64_t now_ns, struct wait_seen *ret, enum voice *ret_voice)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	*ret_quiet = false;
+	*ret_voice = LOUD;
 	switch (l->what) {
 	case TARGET_GONE:
 		ret->reason = WAIT_UNKNOWN;
@@ -342,7 +411,7 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 		ret->reason = WAIT_PROCESS;
 		strbuf_addstr(&text, "pipe");
 		add_other_end(w, l->inode, pid, out, now_ns, ret, &text);
-		*ret_quiet = strstr(text.buf, " within ") != NULL;
+		*ret_voice = strstr(text.buf, " within ") ? OWN : LOUD;
 		break;
 	case TARGET_FIFO:
 		ret->reason = WAIT_PROCESS;
@@ -350,7 +419,7 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 		break;
 	case TARGET_SOCKET:
 		for_socket(w, pid, l, out, now_ns, ret, &text);
-		*ret_quiet = ret->reason == WAIT_OTHER || strstr(text.buf, "connection at ");
+		*ret_voice = voice_of_socket(ret, text.buf);
 		break;
 	case TARGET_TERMINAL:
 		ret->reason = WAIT_OTHER;
@@ -359,12 +428,12 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 	case TARGET_EVENT:
 		ret->reason = WAIT_PROCESS;
 		strbuf_addstr(&text, l->text[0] == '/' ? l->text : "eventfd");
-		*ret_quiet = true;
+		*ret_voice = l->text[0] == '/' ? QUIET : OWN;
 		break;
 	case TARGET_TIMER:
 		ret->reason = WAIT_TIMER;
 		strbuf_addstr(&text, "timerfd");
-		*ret_quiet = true;
+		*ret_voice = OWN;
 		break;
 	case TARGET_CHILD:
 		ret->reason = WAIT_CHILD;
@@ -372,6 +441,10 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 		break;
 	case TARGET_NETWORK:
 		ret->reason = WAIT_NETWORK;
+		strbuf_addstr(&text, l->text);
+		break;
+	case TARGET_DEVICE:
+		ret->reason = WAIT_DEVICE;
 		strbuf_addstr(&text, l->text);
 		break;
 	case TARGET_EPOLL:
@@ -382,7 +455,7 @@ static void for_link(struct wait_partners *w, int pid, const struct link *l, boo
 	case TARGET_OTHER:
 		ret->reason = WAIT_OTHER;
 		strbuf_addstr(&text, l->text);
-		*ret_quiet = !strncmp(l->text, "anon_inode:", 11);
+		*ret_voice = !strncmp(l->text, "anon_inode:", 11) ? QUIET : LOUD;
 		break;
 	}
 	set_partner(ret, &text);
@@ -392,26 +465,29 @@ void wait_for_descriptor(struct wait_partners *w, int pid, uint64_t fd, bool out
 			 struct wait_seen *ret)
 {
 	struct link l;
-	bool quiet;
+	enum voice voice;
 
 	read_link(w->dir, pid, fd, &l);
-	for_link(w, pid, &l, out, now_ns, ret, &quiet);
+	for_link(w, pid, &l, out, now_ns, ret, &voice);
 }
 
-void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count, uint64_t now_ns,
-		  struct wait_seen *ret)
+void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count, bool timed,
+		  uint64_t now_ns, struct wait_seen *ret)
 {
 	struct wait_seen loud = {.reason = WAIT_UNKNOWN}, quiet = loud;
-	size_t louds = 0, quiets = 0;
+	size_t louds = 0, quiets = 0, own = 0;
 	bool mixed_loud = false, mixed_quiet = false;
 
 	for (size_t i = 0; i < count; i++) {
 		struct wait_seen one = {.reason = WAIT_UNKNOWN};
 		struct link l;
-		bool is_quiet;
+		enum voice voice;
 
 		read_link(w->dir, pid, (uint64_t)(unsigned)fds[i], &l);
-		for_link(w, pid, &l, false, now_ns, &one, &is_quiet);
+		for_link(w, pid, &l, false, now_ns, &one, &voice);
+		bool is_quiet = voice != LOUD;
+		own += voice == OWN;
+		timed |= l.what == TARGET_TIMER;
 		struct wait_seen *sum = is_quiet ? &quiet : &loud;
 		size_t *n = is_quiet ? &quiets : &louds;
 		bool *mixed = is_quiet ? &mixed_quiet : &mixed_loud;
@@ -420,6 +496,11 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 		*mixed |= *n && one.reason != sum->reason;
 		if (!(*n)++)
 			*sum = one;
+		sum->member |= one.member; /* others are those of who started the job */
+	}
+	if (own == count) { /* without a time-out another of its threads has to wake it */
+		ret->reason = timed ? WAIT_TIMER : WAIT_CONDITION;
+		return;
 	}
 	const struct wait_seen *sum = louds ? &loud : &quiet;
 	size_t n = louds ? louds : quiets;
@@ -429,6 +510,7 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 		return;
 	}
 	ret->reason = sum->reason;
+	ret->member = sum->member;
 	size_t size = strlen(sum->partner);
 	memcpy(ret->partner, sum->partner, size + 1);
 	if (n > 1)

@@ -20,8 +20,8 @@
 #include "core/files/fs.h"
 
 /* The tables may cost one part in this many of the time. */
-#define COST_PART 200
-#define LEAST_NS 1000000000ull
+#define COST_PART 500
+#define LEAST_NS 150000000ull
 #define SOCKETS_MAX 65536
 /* The peer of a socket is looked for this often. */
 #define TRIES_MAX 5

@@ -21,6 +21,8 @@
 #define UNSURE_NS 1000000000ull
 /* Looks until files that may not be read are tried again: a program may have been executed. */
 #define RETRY 25
+/* Looks at a thread by its state first, after its call could not be told. */
+#define BRISK 16
 
 /* ---- accounts ------------------------------------------------------------------------------- */
 
@@ -58,9 +60,41 @@ static void count(struct waits *w, struct wait_process *p, struct wait_thread *t
 		return;
 	p->us[t->reason] += us;
 	w->us[t->reason] += us;
+	if (t->reason == WAIT_RUNNING) {
+		t->window_us += us;
+		if (t->window_us > p->window_most_us)
+			p->window_most_us = t->window_us;
+	}
+	if (t->reason == WAIT_PROCESS && t->member) {
+		p->members_us += us;
+		w->members_us += us;
+	}
 	if (t->reason != WAIT_RUNNING && t->site < p->site_count &&
 	    p->sites[t->site].seen.reason == t->reason)
 		p->sites[t->site].us += us;
+}
+
+/* Counts the time since the last look for the state that was found then; not of a thread that
+ * nobody looked at. */
+static void carry(struct waits *w, struct wait_process *p, struct wait_thread *t, uint64_t now_ns)
+{
+	if (t->known || t->reason < WAIT_REASONS)
+		count(w, p, t, now_ns);
+}
+
+/* It ended, nobody knows when since it was last counted. */
+static void carry_half(struct waits *w, struct wait_process *p, struct wait_thread *t,
+		       uint64_t now_ns)
+{
+	if (now_ns > t->last_ns)
+		carry(w, p, t, t->last_ns + (now_ns - t->last_ns) / 2);
+}
+
+void waits_carry(struct waits *w, uint64_t now_ns)
+{
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->list[i].count; k++)
+			carry(w, &w->list[i], &w->list[i].threads[k], now_ns);
 }
 
 /* ---- a thread ------------------------------------------------------------------------------- */
@@ -147,11 +181,41 @@ static void classify(struct waits *w, struct wait_process *p, struct wait_thread
 		by_wchan(w, p, t, state, now_ns, &seen);
 	}
 	t->reason = seen.reason;
+	t->member = seen.member;
 	t->known = true;
 	t->unsure = seen.unsure;
 	t->checked_ns = now_ns;
-	if (seen.reason < WAIT_REASONS)
+	if (seen.reason < WAIT_REASONS) {
 		t->site = site_of(p, &seen);
+		t->slept = true;
+	}
+}
+
+/*
+ * The kernel tells no call of a thread that wakes up while it looks: of one that waits very often
+ * and very shortly, as for a fast disk, it says "running" most of the time. Its state, which is
+ * that of one moment, decides: if it sleeps, it does so where it did before. Once that is known of
+ * a thread its state is read first: waiting for its call to be told selects moments of sleep.
+ */
+static void look_between_calls(struct waits *w, struct wait_process *p, struct wait_thread *t,
+			       int state, uint64_t now_ns)
+{
+	enum wait_reason before =
+		t->slept && t->site < p->site_count ? p->sites[t->site].seen.reason : WAIT_UNKNOWN;
+
+	if (!state)
+		state = state_of(w, p, t);
+	t->brisk = BRISK;
+	t->known = false;
+	t->reason = WAIT_RUNNING;
+	if (state != 'D' && state != 'S')
+		return;
+	if (before != WAIT_UNKNOWN && (before == WAIT_STORAGE) == (state == 'D')) {
+		t->reason = before;
+		t->member = p->sites[t->site].seen.member;
+	} else if (state == 'D') {
+		classify(w, p, t, NULL, state, now_ns);
+	}
 }
 
 /* Looks at a thread; state: of stat, if it is known. False: it is gone. */
@@ -161,6 +225,10 @@ static bool look_at_thread(struct waits *w, struct wait_process *p, struct wait_
 	struct wait_syscall call;
 	char text[256];
 
+	if (!state && t->brisk) {
+		t->brisk--;
+		state = state_of(w, p, t);
+	}
 	if (state == 'R' || state == 'T' || state == 't') {
 		struct wait_seen stopped = {.reason = WAIT_OTHER, .call = "stopped"};
 
@@ -192,8 +260,7 @@ static bool look_at_thread(struct waits *w, struct wait_process *p, struct wait_
 		return true;
 	}
 	if (call.running) {
-		t->reason = WAIT_RUNNING;
-		t->known = false;
+		look_between_calls(w, p, t, state, now_ns);
 		return true;
 	}
 	uint64_t hash = hash_bytes(text, (size_t)n);
@@ -258,10 +325,12 @@ static void list_threads(struct waits *w, struct wait_process *p, uint64_t now_n
 	else if (procdir_numbers(&w->dir, p->pid, "task", take_tid, &l) < 0)
 		return;
 	for (size_t i = 0; i < p->count; i++) {
-		if (p->threads[i].listed)
+		if (p->threads[i].listed) {
 			p->threads[left++] = p->threads[i];
-		else
-			procdir_forget(&w->dir, &p->threads[i].syscall_fd);
+			continue;
+		}
+		carry_half(w, p, &p->threads[i], now_ns);
+		procdir_forget(&w->dir, &p->threads[i].syscall_fd);
 	}
 	p->count = left;
 	p->listed_ns = now_ns;
@@ -392,7 +461,7 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-void waits_sync(struct waits *w)
+void waits_sync(struct waits *w, uint64_t now_ns)
 {
 	const struct job_processes *j = w->ctx->watch;
 	size_t old = w->count, at = 0;
@@ -418,6 +487,8 @@ void waits_sync(struct waits *w)
 
 		if (p->listed || p->gone)
 			continue;
+		for (size_t k = 0; k < p->count; k++)
+			carry_half(w, p, &p->threads[k], now_ns);
 		forget(w, p);
 		p->gone = true;
 	}

@@ -14,6 +14,7 @@
 void job_details_release(struct job_details *f)
 {
 	free(f->command);
+	free(f->again);
 	free(f->batch);
 	free(f->task);
 	free(f->cut_off);
@@ -33,6 +34,21 @@ static void add_words(struct strbuf *out, const struct value *words)
 			strbuf_addch(out, ' ');
 		text_add_shell(out, w->str.data);
 	}
+}
+
+/* In one line: what has control characters or is very long is no command to paste. */
+static char *again_of(const struct value *meta)
+{
+	const struct value *commands = value_get(meta, "commands");
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!commands || commands->kind != VALUE_LIST || commands->list.count != 1)
+		return NULL;
+	add_words(&text, commands->list.items[0]);
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.buf[i] < 0x20 || text.buf[i] == 0x7f)
+			return NULL;
+	return text.len && text.len <= COMMAND_MAX ? strbuf_take(&text) : NULL;
 }
 
 static char *command_of(const struct value *meta)
@@ -136,8 +152,10 @@ void job_details_load(struct job_details *f, struct store *s, int64_t job)
 	if (jobmeta_load(s, job, &meta, &why) <= 0 || meta->kind != VALUE_DICT)
 		return;
 	f->command = command_of(meta);
+	f->again = again_of(meta);
 	take_batch(f, meta);
 	f->cut_off = cut_off_text(value_get(meta, "cut_off"));
+	f->end_known = value_get(value_get(meta, "cut_off"), "end_known") != NULL;
 	const struct value *parts = value_get(meta, "parts");
 	f->parts = parts && parts->kind == VALUE_LIST ? parts->list.count : 0;
 }

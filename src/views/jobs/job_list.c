@@ -96,23 +96,68 @@ static void take_job(struct joblist *l, struct stmt *st)
 		forget_unrecorded(&l->rows[l->count - 1]);
 }
 
+static const char job_columns[] =
+	"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
+	"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
+	"j.exitcode, j.num_procs, j.num_threads, "
+	"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.ingested_us, "
+	"j.processes, CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
+	"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END, " STORE_RECORDED
+	", nullif(j.cluster, '')";
+
 static int load_jobs(struct joblist *l, struct store *s, const struct job_filter *f)
 {
 	struct job_query jq;
-	int r = job_query_begin(
-		&jq, s,
-		"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
-		"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
-		"j.exitcode, j.num_procs, j.num_threads, "
-		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.ingested_us, "
-		"j.processes, CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
-		"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END, " STORE_RECORDED
-		", nullif(j.cluster, '')",
-		f);
+	int r = job_query_begin(&jq, s, job_columns, f);
 
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
 		take_job(l, jq.st);
 	job_query_end(&jq);
+	return r;
+}
+
+static size_t place_of(const int64_t *jobs, size_t count, int64_t job)
+{
+	size_t i = 0;
+
+	while (i < count && jobs[i] != job)
+		i++;
+	return i;
+}
+
+/* The rows in the order of a list of numbers. */
+static void sort_by(struct joblist *l, const int64_t *jobs, size_t count)
+{
+	struct job_row *sorted = xcalloc(count + 1, sizeof(*sorted));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		sorted[place_of(jobs, count, l->rows[i].no)] = l->rows[i];
+	for (size_t i = 0; i < count; i++)
+		if (sorted[i].no)
+			sorted[kept++] = sorted[i];
+	free(l->rows);
+	l->rows = sorted;
+	l->count = kept;
+	l->cap = count + 1;
+}
+
+static int load_numbers(struct joblist *l, struct store *s, const int64_t *jobs, size_t count)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+	int r;
+
+	sql_add(&q, "SELECT ");
+	sql_add(&q, job_columns);
+	sql_add(&q, " FROM job j WHERE j.no");
+	for (size_t i = 0; i < count; i++) {
+		sql_add(&q, i ? ", " : " IN (");
+		sql_int(&q, jobs[i]);
+	}
+	sql_add(&q, ")");
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
+	while ((r = stmt_step(st)) == 1)
+		take_job(l, st);
 	return r;
 }
 
@@ -168,21 +213,22 @@ static int attach(struct joblist *l, struct store *s, const uint32_t *order, int
 		"SELECT job, key, value FROM job_annotation WHERE job",
 	};
 	_cleanup_sql_ struct sql q = SQL_INIT;
+	bool named = l->few || l->count <= NAMED_MAX;
 	size_t at = 0;
 	int r;
 
 	sql_add(&q, selects[which]);
-	for (size_t i = 0; l->count <= NAMED_MAX && i < l->count; i++) {
+	for (size_t i = 0; named && i < l->count; i++) {
 		sql_add(&q, i ? ", " : " IN (");
 		sql_int(&q, l->rows[order[i]].no);
 	}
-	if (l->count > NAMED_MAX) {
+	if (!named) {
 		sql_add(&q, " BETWEEN ");
 		sql_int(&q, l->rows[order[0]].no);
 		sql_add(&q, " AND ");
 		sql_int(&q, l->rows[order[l->count - 1]].no);
 	}
-	sql_add(&q, l->count > NAMED_MAX ? " ORDER BY job, " : ") ORDER BY job, ");
+	sql_add(&q, named ? ") ORDER BY job, " : " ORDER BY job, ");
 	sql_add(&q, which == 0 ? "host" : "key");
 	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
 	while ((r = stmt_step(st)) == 1) {
@@ -217,15 +263,34 @@ static void add_tasks(struct joblist *l, struct store *s)
 	}
 }
 
+static int attach_all(struct joblist *l, struct store *s)
+{
+	_cleanup_free_ uint32_t *order = order_by_number(l);
+	int r = 0;
+
+	for (int which = 0; which < 3 && r >= 0; which++)
+		r = attach(l, s, order, which);
+	return r;
+}
+
+int joblist_load_numbers(struct joblist *l, struct store *s, const int64_t *jobs, size_t count)
+{
+	int r = count ? load_numbers(l, s, jobs, count) : 0;
+
+	if (r < 0 || !l->count)
+		return r;
+	sort_by(l, jobs, count);
+	l->few = true;
+	return attach_all(l, s);
+}
+
 int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f)
 {
 	int r = load_jobs(l, s, f);
 
 	if (r < 0 || !l->count || l->bare)
 		return r;
-	_cleanup_free_ uint32_t *order = order_by_number(l);
-	for (int which = 0; which < 3 && r >= 0; which++)
-		r = attach(l, s, order, which);
+	r = attach_all(l, s);
 	if (r >= 0 && l->tasks && l->count <= NAMED_MAX)
 		add_tasks(l, s);
 	return r;

@@ -40,6 +40,7 @@ struct joblist {
 	struct strbuf texts;
 	bool bare;  /* set before loading: neither hosts nor tags nor annotations */
 	bool tasks; /* likewise: names begin with the array task, in short lists */
+	bool few;   /* set while loading: jobs are named by their numbers */
 };
 #define JOBLIST_INIT                 \
 	{                            \
@@ -50,6 +51,8 @@ void joblist_release(struct joblist *l);
 
 /* Reads the jobs that a filter selects, in its order. On failure store_error() has the reason. */
 int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f);
+/* Reads the jobs with these numbers, in this order; those that no longer exist are left out. */
+int joblist_load_numbers(struct joblist *l, struct store *s, const int64_t *jobs, size_t count);
 /* NULL where absent. */
 const char *joblist_text(const struct joblist *l, size_t place);
 

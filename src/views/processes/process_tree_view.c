@@ -203,9 +203,14 @@ static void join_siblings(struct joining *j, size_t first, size_t last)
 
 	if (!find_images(j, first, last) || (j->moved += last - first) > MOVED_MAX)
 		return;
-	for (size_t i = first; i <= last; i = j->nodes[i].last + 1)
-		for (size_t c = i; !j->nodes[i].follows && (c == i || c); c = j->next[c])
+	for (size_t i = first; i <= last; i = j->nodes[i].last + 1) {
+		if (j->nodes[i].follows)
+			continue;
+		size_t c = i;
+		do
 			to = copy_subtree(j, c, to);
+		while ((c = j->next[c]));
+	}
 	memcpy(j->nodes + first, j->aside + first, (last - first + 1) * sizeof(*j->nodes));
 }
 

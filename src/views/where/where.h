@@ -14,7 +14,7 @@
 /* Which part of a job; NULL, -1: all of it. Texts are patterns of * and ?. */
 struct where_scope {
 	const char *host, *executable;
-	const char *step;    /* the value of the tag "step" */
+	const char *step;    /* the name of a step; see store/analysis/job_steps.h */
 	const char *process; /* PID, or PID.START as samples name it */
 	int64_t rank;
 };
@@ -27,12 +27,13 @@ struct where_image {
 	double threads;
 	uint32_t host, name; /* numbers of strings of the store */
 	uint32_t pid;
-	int64_t ticks;         /* start of the process since boot; UNKNOWN */
+	int64_t ticks;         /* start of the process since boot, as samples name it; UNKNOWN */
 	uint32_t parent, last; /* places; a root is its own parent; last: its last descendant */
 	bool replaced;         /* it executed another program */
 	bool sleeps;           /* `sleep`: all of its time is waiting for a timer */
 	bool chosen;           /* by the scope */
 	int32_t rank;
+	uint32_t step, run_step; /* see store/analysis/job_steps.h; run_step: while loading */
 };
 
 struct where_host {
@@ -40,6 +41,7 @@ struct where_host {
 	double cores;  /* granted */
 	double places; /* cores without a quota */
 	double cpus;   /* of the host; NAN: unknown */
+	double used;   /* part of its CPU time that was used during the runs; NAN: unknown */
 	struct core_time total;
 	bool sampled, looked; /* samples of its CPU time; of what threads waited for */
 };
@@ -54,7 +56,6 @@ struct where {
 	double seconds, cores;
 	bool sampled, looked; /* on all hosts */
 	bool part;            /* of the job */
-	double held_up;       /* of waits for timers and events; see core_time_held_up() */
 };
 void where_release(struct where *w);
 
@@ -65,9 +66,17 @@ struct job_grant {
 	double quota;  /* cores by a CPU quota on a host; NAN */
 	bool batch;    /* by a batch system */
 };
-void job_grant_take(struct job_grant *g, const struct value *metadata);
-/* Cores of one host that the job may use; NAN: unknown. */
-double job_grant_host(const struct value *metadata, const char *host);
+/* hosts: so many the job was seen on. */
+void job_grant_take(struct job_grant *g, const struct value *metadata, size_t hosts);
+/* Cores of one host that the job may use: those that the batch system lists for it, else an equal
+ * part of its grant; without a batch system by the affinity. NAN: unknown. */
+double job_grant_host(const struct job_grant *g, const struct value *metadata, const char *host);
+/* CPUs that a host has; NAN: unknown. */
+double where_host_cpus(const struct value *metadata, const char *host);
+/* The part of a host's CPU time that was used during the runs of the job, 0 to 1; NAN: unknown. */
+double job_host_busy(const struct value *metadata, const char *host);
+/* s for which control groups around a run on one host stopped it; NAN: unknown. */
+double job_throttled(const struct value *metadata);
 
 /* The images of a job in the order of the tree; *ret is freed by the caller. */
 int where_images_load(struct store *s, int64_t job, const struct where_scope *scope,

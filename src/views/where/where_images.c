@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "core/hash_map.h"
+#include "core/system/procparse.h"
+#include "store/analysis/job_steps.h"
+#include "store/job_metadata.h"
 #include "views/where/where_internal.h"
 
 #define TIME_LIMIT ((int64_t)1 << 61)
@@ -97,23 +100,6 @@ static double figure(struct stmt *st, int column, double factor)
 	return v == UNKNOWN || v < 0 ? NAN : (double)v * factor;
 }
 
-/* Does "a:1;step:3" have the tag step with a value that matches? */
-static bool has_step(const char *tags, const char *pattern)
-{
-	for (const char *p = tags; *p;) {
-		size_t n = strcspn(p, ";"), key = strcspn(p, ":;");
-
-		if (key == 4 && !strncmp(p, "step", 4) && key < n) {
-			_cleanup_free_ char *value = xstrndup(p + key + 1, n - key - 1);
-
-			if (pattern_matches(pattern, value))
-				return true;
-		}
-		p += n + (p[n] == ';');
-	}
-	return false;
-}
-
 static bool is_process(const char *name, uint32_t pid, int64_t ticks)
 {
 	char *end;
@@ -124,21 +110,19 @@ static bool is_process(const char *name, uint32_t pid, int64_t ticks)
 	return !*end || (*end == '.' && ticks != UNKNOWN && atoll(end + 1) == ticks);
 }
 
-static bool in_scope(struct texts *t, const struct where_scope *o, const struct where_image *p,
-		     int64_t tags)
+static bool in_scope(struct texts *t, const struct where_scope *o, const struct where_image *p)
 {
 	return (!o->host || pattern_matches(o->host, text_of(t, p->host))) &&
 	       (!o->executable || pattern_matches(o->executable, text_of(t, p->name))) &&
-	       (!o->step || has_step(text_of(t, tags), o->step)) &&
 	       (!o->process || is_process(o->process, p->pid, p->ticks)) &&
 	       (o->rank < 0 || p->rank == o->rank);
 }
 
 static void take(struct where_image *p, struct stmt *st, struct texts *t,
-		 const struct where_scope *o)
+		 const struct where_scope *o, struct job_steps *steps)
 {
 	int64_t start = stmt_get_optional(st, START), duration = stmt_get_optional(st, DURATION),
-		rank = stmt_get_optional(st, MPIRANK);
+		rank = stmt_get_optional(st, MPIRANK), since = stmt_get_optional(st, STARTTIME);
 
 	*p = (struct where_image){
 		.start = start,
@@ -157,7 +141,7 @@ static void take(struct where_image *p, struct stmt *st, struct texts *t,
 		.host = (uint32_t)stmt_get_int(st, HOST),
 		.name = (uint32_t)stmt_get_int(st, EXENAME),
 		.pid = (uint32_t)stmt_get_int(st, PID),
-		.ticks = stmt_get_optional(st, STARTTIME),
+		.ticks = since == UNKNOWN ? UNKNOWN : since / PL_TICK_US,
 		.replaced = (stmt_get_int(st, STATE) & 15) == 2,
 		.rank = rank == UNKNOWN || rank < 0 || rank > INT32_MAX ? -1 : (int32_t)rank,
 	};
@@ -166,7 +150,11 @@ static void take(struct where_image *p, struct stmt *st, struct texts *t,
 	p->start = known ? start : UNKNOWN;
 	p->end = known ? start + duration : UNKNOWN;
 	p->sleeps = !strcmp(text_of(t, p->name), "sleep");
-	p->chosen = in_scope(t, o, p, stmt_get_int(st, TAGS));
+	p->chosen = in_scope(t, o, p);
+	if (!o->step)
+		return;
+	p->step = job_steps_own(steps, text_of(t, stmt_get_int(st, TAGS)), stmt_get_int(st, STATE));
+	p->run_step = job_steps_of_run(steps, stmt_get_int(st, STATE));
 }
 
 static void find_parents(struct where_image *list, size_t count)
@@ -178,6 +166,36 @@ static void find_parents(struct where_image *list, size_t count)
 			up = list[up].parent;
 		list[i].parent = (uint32_t)(i && list[up].last >= i ? up : i);
 	}
+}
+
+/* Parents come first. */
+static void choose_step(struct where_image *list, size_t count, const char *pattern,
+			struct job_steps *steps)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t above = list[i].parent != i ? list[list[i].parent].step : 0;
+
+		list[i].step = job_steps_inherit(list[i].step, above, list[i].run_step);
+	}
+	job_steps_settle(steps);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t step = job_steps_final(steps, list[i].step);
+
+		list[i].step = step;
+		list[i].chosen = list[i].chosen && step &&
+				 pattern_matches(pattern, job_steps_get(steps, step)->name);
+	}
+}
+
+static int take_steps(struct store *s, int64_t job, struct job_steps *steps)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *metadata = NULL;
+	int r = jobmeta_load(s, job, &metadata, &why);
+
+	if (r > 0)
+		job_steps_take(steps, metadata);
+	return r < 0 && !why.len ? r : 0;
 }
 
 static int count_images(struct store *s, int64_t job, size_t *ret)
@@ -197,11 +215,14 @@ int where_images_load(struct store *s, int64_t job, const struct where_scope *sc
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
 	_cleanup_(texts_release) struct texts t = {.store = s, .job = job};
+	_cleanup_(job_steps_release) struct job_steps steps = {0};
 	size_t count = 0, seen = 0;
 	int r = count_images(s, job, &count);
 
 	*ret = NULL;
 	*ret_count = 0;
+	if (r >= 0 && count && scope->step)
+		r = take_steps(s, job, &steps);
 	if (r < 0 || !count)
 		return r;
 	sql_add(&q, select_images);
@@ -213,7 +234,7 @@ int where_images_load(struct store *s, int64_t job, const struct where_scope *sc
 
 		if (first < 1 || last < first || (uint64_t)last > count)
 			break;
-		take(&list[first - 1], st, &t, scope);
+		take(&list[first - 1], st, &t, scope, &steps);
 		seen++;
 	}
 	if (r < 0 || t.error || seen != count) {
@@ -225,6 +246,8 @@ int where_images_load(struct store *s, int64_t job, const struct where_scope *sc
 					    "the process tree of the job in the store is damaged");
 	}
 	find_parents(list, count);
+	if (scope->step)
+		choose_step(list, count, scope->step, &steps);
 	*ret = list;
 	*ret_count = count;
 	return 0;

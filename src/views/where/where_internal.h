@@ -9,6 +9,7 @@ struct where_loading {
 	struct where *w;
 	struct store *store;
 	int64_t job;
+	size_t all_hosts; /* those outside of the scope, too */
 	const struct where_scope *scope;
 	const struct series_list *series;
 	struct where_image *images;
@@ -17,6 +18,8 @@ struct where_loading {
 	size_t *first;                /* of a host, and of the next: its range in by_host */
 	struct hash_map host_names;   /* places of hosts, by name */
 	const struct value *metadata; /* NULL: none */
+	double *at_work; /* of the host that is looked at: the part of each step in which one of
+			  * its processes was at work, at least */
 };
 
 /* The series of a metric and a kind of entity on a host: from its first one to *ret_end. */
@@ -31,6 +34,10 @@ void where_from_records(const struct where_loading *l, size_t host, struct core_
  * some of several processes of the same program had ended. */
 void where_from_lives(const struct where_loading *l, size_t host, struct core_evidence *steps,
 		      bool looked);
+/* What is left of waits that hold a job up only if nobody works, while one process works for this
+ * part of the time. */
+double where_held_up_beside(double work);
+void where_drop_beside(const struct where_loading *l, struct core_evidence *steps);
 /* Adds to a known or unknown number. */
 static inline void where_plus(double *to, double more)
 {

@@ -118,15 +118,26 @@ static int find_hosts(struct where_loading *l)
 	_cleanup_stmt_ struct stmt *st = store_query(
 		l->store, "SELECT host FROM job_host WHERE job = $1 ORDER BY host", db_int(l->job));
 	const char *only = l->scope->host;
+	const char *before = NULL;
+	size_t sampled = 0; /* hosts of process.usertime; a host may have series of several runs */
 	int r;
 
-	while ((r = stmt_step(st)) == 1)
+	for (; (r = stmt_step(st)) == 1; l->all_hosts++)
 		if (!only || pattern_matches(only, stmt_get_str(st, 0)))
 			add_host(l, stmt_get_str(st, 0));
-	for (size_t i = 0; i < l->series->count; i++)
-		if (is_of_job(&l->series->list[i]) &&
-		    (!only || pattern_matches(only, l->series->list[i].host)))
-			add_host(l, l->series->list[i].host);
+	for (size_t i = 0; i < l->series->count; i++) {
+		const struct series *s = &l->series->list[i];
+
+		if (!is_of_job(s))
+			continue;
+		if (!strcmp(s->entity_kind, "job") && *s->metric == 'p') {
+			sampled += !before || strcmp(before, s->host) != 0;
+			before = s->host;
+		}
+		if (!only || pattern_matches(only, s->host))
+			add_host(l, s->host);
+	}
+	l->all_hosts = sampled > l->all_hosts ? sampled : l->all_hosts;
 	return r < 0 ? r : l->w->host_count ? 0 : -ENOENT;
 }
 
@@ -233,86 +244,22 @@ static void find_cores(struct where_loading *l)
 {
 	struct job_grant g;
 
-	job_grant_take(&g, l->metadata);
+	job_grant_take(&g, l->metadata, l->all_hosts);
 	for (size_t i = 0; i < l->w->host_count; i++) {
 		struct where_host *h = &l->w->hosts[i];
-		double usable = job_grant_host(l->metadata, h->name), all = online(l, h->name);
+		double all = online(l, h->name);
 
-		h->cpus = isnan(all) ? usable : all;
-		h->cores = isnan(usable) ? h->cpus : usable;
-		/* of several hosts each has the same part of a grant */
-		if (g.batch && g.cores > 0)
-			h->cores = (double)g.cores / (double)(g.hosts > 0 ? g.hosts : 1);
+		h->cpus = isnan(all) ? where_host_cpus(l->metadata, h->name) : all;
+		h->used = job_host_busy(l->metadata, h->name);
+		h->cores = job_grant_host(&g, l->metadata, h->name);
+		if (isnan(h->cores))
+			h->cores = h->cpus;
 		if (!(h->cores > 0))
 			h->cores = 1;
 		h->places = h->cores;
 		if (g.quota > 0 && g.quota < h->cores)
 			h->cores = g.quota;
 	}
-}
-
-/* ---- threads in the background -------------------------------------------------------------- */
-
-struct life {
-	const char *entity;
-	double active, soft, life;
-};
-
-static struct life *life_of(struct life *list, size_t *count, const char *entity)
-{
-	/* series of an entity come in the same order for each metric */
-	for (size_t i = 0; i < *count; i++)
-		if (!strcmp(list[i].entity, entity))
-			return &list[i];
-	list[*count] = (struct life){.entity = entity};
-	return &list[(*count)++];
-}
-
-#define LIVES_MAX 512 /* processes that are looked at one by one */
-
-/* Sums over the processes of what held them up in waits that threads in the background have, too.
- */
-static double find_held_up(const struct where_loading *l)
-{
-	static const struct {
-		const char *metric;
-		double factor;
-		bool soft;
-	} of[] = {{"process.usertime", 1e-6, false},
-		  {"process.systemtime", 1e-6, false},
-		  {"process.time_waiting", 1e-9, false},
-		  {"waits.storage", 1, false},
-		  {"waits.network", 1, false},
-		  {"waits.process", 1, false},
-		  {"waits.lock", 1, false},
-		  {"waits.timer", 1, true},
-		  {"waits.poll", 1, true},
-		  {"waits.other", 1, true}};
-	_cleanup_free_ struct life *list = xcalloc(LIVES_MAX + 1, sizeof(*list));
-	size_t count = 0;
-	double held = 0, all = 0;
-
-	for (size_t i = 0; i < l->series->count && count < LIVES_MAX; i++) {
-		const struct series *s = &l->series->list[i];
-
-		if (strcmp(s->entity_kind, "process") != 0)
-			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(of); k++) {
-			if (strcmp(s->metric, of[k].metric) != 0)
-				continue;
-			struct life *p = life_of(list, &count, s->entity);
-			double v = s->increase > 0 ? s->increase * of[k].factor : 0;
-
-			*(of[k].soft ? &p->soft : &p->active) += v;
-			double span = (double)(s->last - s->begin) * 1e-6;
-			p->life = span > p->life ? span : p->life;
-		}
-	}
-	for (size_t i = 0; i < count; i++) {
-		held += core_time_held_up(list[i].active, list[i].soft, list[i].life);
-		all += list[i].soft;
-	}
-	return all > 0 ? held / all : 1;
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -343,6 +290,104 @@ static void part_cores(const struct where_loading *l, size_t host, const struct 
 		steps[k].cores = threads[k] < h->cores ? threads[k] : h->cores;
 }
 
+/* A quota of a group around the job, which no source samples: what `run` read of it, where threads
+ * were ready. */
+static void take_throttled(const struct where_loading *l, struct core_evidence *steps)
+{
+	double all = l->metadata ? job_throttled(l->metadata) : NAN, ready = 0;
+
+	for (size_t i = 0; i < l->w->grid.count; i++) {
+		if (!isnan(steps[i].throttled))
+			return;
+		ready += steps[i].runnable > 0 ? steps[i].runnable : 0;
+	}
+	if (l->w->part || l->w->host_count != 1 || !(all > 0) || !(ready > 0))
+		return;
+	for (size_t i = 0; i < l->w->grid.count; i++)
+		steps[i].throttled = steps[i].runnable > 0 ? all * steps[i].runnable / ready : 0;
+}
+
+/* Where sampling began late, ended early or was not on, records say what programs used. */
+static void fill_holes(struct where_loading *l, size_t host, struct core_evidence *steps)
+{
+	size_t n = l->w->grid.count, holes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		holes += isnan(steps[i].user) && isnan(steps[i].system);
+	if (!holes)
+		return;
+	_cleanup_free_ struct core_evidence *known = xcalloc(n, sizeof(*known));
+	for (size_t i = 0; i < n; i++) {
+		core_evidence_init(&known[i]);
+		known[i].seconds = steps[i].seconds;
+		known[i].cores = steps[i].cores;
+		known[i].places = steps[i].places;
+	}
+	where_from_records(l, host, known);
+	for (size_t i = 0; i < n; i++)
+		if (isnan(steps[i].user) && isnan(steps[i].system))
+			steps[i] = known[i];
+}
+
+static double sum_of(const struct core_evidence *steps, size_t n, size_t field)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double v = *(const double *)(const void *)((const char *)&steps[i] + field);
+
+		sum += v > 0 ? v : 0;
+	}
+	return sum;
+}
+
+/* Adds so much to a field, where records have more of it than samples. */
+static void add_missing(struct core_evidence *steps, const struct core_evidence *known, size_t n,
+			size_t field, double missing)
+{
+	_cleanup_free_ double *less = xcalloc(n, sizeof(*less));
+	double all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double have = *(double *)(void *)((char *)&steps[i] + field),
+		       real = *(const double *)(const void *)((const char *)&known[i] + field);
+
+		less[i] = real > (have > 0 ? have : 0) ? real - (have > 0 ? have : 0) : 0;
+		all += less[i];
+	}
+	for (size_t i = 0; i < n && all > 0; i++)
+		where_plus((double *)(void *)((char *)&steps[i] + field), missing * less[i] / all);
+}
+
+/* Samples see nothing of what a process does after the last one of its life; records have all of
+ * what it used. */
+static void add_exact(struct where_loading *l, size_t host, struct core_evidence *steps)
+{
+	static const size_t fields[] = {offsetof(struct core_evidence, user),
+					offsetof(struct core_evidence, system)};
+	size_t n = l->w->grid.count;
+	double *at_work = l->at_work;
+	_cleanup_free_ struct core_evidence *known = xcalloc(n, sizeof(*known));
+	double missing[2], all = 0, part = 0;
+
+	l->at_work = xcalloc(n, sizeof(*l->at_work));
+	for (size_t i = 0; i < n; i++) {
+		core_evidence_init(&known[i]);
+		known[i].seconds = steps[i].seconds;
+	}
+	where_from_records(l, host, known);
+	for (size_t i = 0; i < 2; i++) {
+		missing[i] = sum_of(known, n, fields[i]) - sum_of(steps, n, fields[i]);
+		all += missing[i];
+		part += missing[i] > 0 ? missing[i] : 0;
+	}
+	for (size_t i = 0; i < 2 && all > 0; i++)
+		if (missing[i] > 0)
+			add_missing(steps, known, n, fields[i], missing[i] * all / part);
+	free(l->at_work);
+	l->at_work = at_work;
+}
+
 static void divide_host(struct where_loading *l, size_t host, struct core_evidence *steps)
 {
 	struct where *w = l->w;
@@ -354,14 +399,20 @@ static void divide_host(struct where_loading *l, size_t host, struct core_eviden
 		steps[i].seconds = (double)w->grid.step * 1e-6;
 		steps[i].cores = h->cores;
 		steps[i].places = h->places;
+		l->at_work[i] = 0;
 	}
 	bool sampled = where_from_samples(l, h, steps);
 	if (!sampled && records)
 		where_from_records(l, host, steps);
+	else if (records) {
+		fill_holes(l, host, steps);
+		add_exact(l, host, steps);
+	}
 	if (records)
 		where_from_lives(l, host, steps, h->looked || !sampled);
 	if (w->part)
 		part_cores(l, host, h, steps);
+	take_throttled(l, steps);
 	for (size_t i = 0; i < w->grid.count; i++) {
 		struct core_time t;
 
@@ -397,7 +448,7 @@ static int load(struct where_loading *l)
 	w->busy = xcalloc(w->grid.count, sizeof(*w->busy));
 	w->sampled = w->looked = true;
 	find_cores(l);
-	w->held_up = find_held_up(l);
+	l->at_work = xcalloc(w->grid.count, sizeof(*l->at_work));
 	_cleanup_free_ struct core_evidence *steps = xcalloc(w->grid.count, sizeof(*steps));
 	for (size_t i = 0; i < w->host_count; i++) {
 		divide_host(l, i, steps);
@@ -424,7 +475,7 @@ int where_load(struct where *w, struct store *s, int64_t job, const struct where
 				  .series = series ? series : &own};
 	int r = 0;
 
-	*w = (struct where){.held_up = 1};
+	*w = (struct where){0};
 	w->part = l.scope->executable || l.scope->step || l.scope->process || l.scope->rank >= 0;
 	if (!series)
 		r = series_list_load(&own, s, job, &needed);
@@ -437,6 +488,7 @@ int where_load(struct where *w, struct store *s, int64_t job, const struct where
 	free(l.images);
 	free(l.by_host);
 	free(l.first);
+	free(l.at_work);
 	hash_map_release(&l.host_names);
 	if (r < 0)
 		where_release(w);

@@ -34,9 +34,10 @@ const char *where_color(enum core_part part)
 		[CORE_AFFINITY] = "#eb9088",  [CORE_STORAGE] = "#b7791f",
 		[CORE_NETWORK] = "#cf932f",   [CORE_PROCESS] = "#dfab4d",
 		[CORE_LOCK] = "#7c4dbe",      [CORE_TIMER] = "#e8c27a",
-		[CORE_CHILD] = "#efd6a3",     [CORE_POLL] = "#d8c9a8",
-		[CORE_SERIAL] = "#c9ced6",    [CORE_IMBALANCE] = "#aab2bf",
-		[CORE_TAIL] = "#e1e5ea",      [CORE_RESIDUE] = "#8a5a83",
+		[CORE_DEVICE] = "#4f8a10",    [CORE_CHILD] = "#efd6a3",
+		[CORE_POLL] = "#d8c9a8",      [CORE_SERIAL] = "#c9ced6",
+		[CORE_IMBALANCE] = "#aab2bf", [CORE_TAIL] = "#e1e5ea",
+		[CORE_RESIDUE] = "#8a5a83",
 	};
 
 	return colors[part];
@@ -228,6 +229,11 @@ void where_json(const struct where *w, struct json_writer *j)
 	json_bool(j, "waits_sampled", w->looked);
 	json_f64(j, "beyond",
 		 rounded(w->total.excess_own + w->total.excess_others + w->total.excess_quota));
+	json_begin_object(j, "beyond_by");
+	json_f64(j, "own", rounded(w->total.excess_own));
+	json_f64(j, "others", rounded(w->total.excess_others));
+	json_f64(j, "quota", rounded(w->total.excess_quota));
+	json_end_object(j);
 	json_parts(j, &w->total);
 	json_begin_array(j, "hosts");
 	for (size_t i = 0; i < w->host_count && i < HOSTS_MAX; i++) {
@@ -248,8 +254,7 @@ void where_json(const struct where *w, struct json_writer *j)
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-/* A line for each part of the whole and of each host; a table over time has a line for each step.
- */
+/* A line for each part of the whole and of each host. */
 int where_csv(const struct where *w, FILE *f)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;

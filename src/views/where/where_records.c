@@ -79,6 +79,17 @@ static void add_waits(struct core_evidence *e, const struct where_image *p, doub
 	where_plus(&e->wait[p->sleeps ? WAIT_TIMER : WAIT_UNKNOWN], rest * (1 - children));
 }
 
+/* The part of a step in which it ran or was ready. */
+static void add_work(const struct where_loading *l, const struct where_image *p, size_t step,
+		     double life, double share)
+{
+	double work = share * (known(p->user) + known(p->system) + known(p->runnable));
+
+	work = (work < life ? work : life) * 1e6 / (double)l->w->grid.step;
+	if (work > l->at_work[step])
+		l->at_work[step] = work;
+}
+
 static void add_image(const struct where_loading *l, size_t i, struct core_evidence *steps)
 {
 	const struct where_image *p = &l->images[i];
@@ -103,8 +114,32 @@ static void add_image(const struct where_loading *l, size_t i, struct core_evide
 		where_plus(&e->read_bytes, known(p->read_bytes) * share);
 		where_plus(&e->write_bytes, known(p->write_bytes) * share);
 		add_waits(e, p, share, children, life);
+		add_work(l, p, k, life, share);
 	}
 	where_plus(&steps[first].starts, 1);
+}
+
+/*
+ * The rest of the host, spread evenly: what others used of it, and what nobody used. CPUs of the
+ * host are known only if the job may use all of them; of others we do not know how busy they were.
+ */
+static void add_host(const struct where_host *h, size_t count, struct core_evidence *steps)
+{
+	double own = 0, seconds = 0;
+
+	if (isnan(h->used) || !(h->cpus > 0) || h->places < h->cpus)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		own += known(steps[i].user) + known(steps[i].system);
+		seconds += steps[i].seconds;
+	}
+	for (size_t i = 0; i < count && seconds > 0; i++) {
+		/* ticks, and what recording itself costs: a hundredth is nobody */
+		double others = h->used * h->cpus - own / seconds - 0.01 * h->cpus;
+
+		steps[i].others = others > 0 ? others * steps[i].seconds : 0;
+		steps[i].host_idle = (1 - h->used) * h->cpus * steps[i].seconds;
+	}
 }
 
 void where_from_records(const struct where_loading *l, size_t host, struct core_evidence *steps)
@@ -112,6 +147,9 @@ void where_from_records(const struct where_loading *l, size_t host, struct core_
 	for (size_t k = l->first[host]; k < l->first[host + 1]; k++)
 		if (l->images[l->by_host[k]].chosen)
 			add_image(l, l->by_host[k], steps);
+	where_drop_beside(l, steps);
+	if (!l->w->part)
+		add_host(&l->w->hosts[host], l->w->grid.count, steps);
 }
 
 /* ---- lives ---------------------------------------------------------------------------------- */
@@ -212,7 +250,8 @@ void where_from_lives(const struct where_loading *l, size_t host, struct core_ev
 			       mine = lived(l, p, k) * (p->sleeps ? 1 : children);
 
 			mine = mine < rest ? mine : rest;
-			where_plus(&steps[k].wait[p->sleeps ? WAIT_TIMER : WAIT_CHILD], mine);
+			where_plus(&steps[k].wait[p->sleeps ? WAIT_TIMER : WAIT_CHILD],
+				   p->sleeps ? mine * where_held_up_beside(l->at_work[k]) : mine);
 			steps[k].wait[WAIT_UNKNOWN] = rest - mine;
 		}
 	}

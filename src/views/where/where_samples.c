@@ -5,32 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "views/where/where_internal.h"
+#include "views/where/where_sampling.h"
 
 /* ---- which series --------------------------------------------------------------------------- */
 
-/* What the host as a whole used, apart from the evidence of the job. */
-struct host_use {
-	double *busy, *idle, *threads; /* s in each step; NAN: unknown */
-};
-
-enum of { OF_EVIDENCE, OF_BUSY, OF_IDLE, OF_THREADS };
-
-/* The first metric of a field that a host has counts, except those that add up. */
-struct sampled_row {
-	const char *metric, *kind; /* kind: of a whole job */
-	bool of_process;           /* processes have it as well */
-	enum of of;
-	size_t field;
-	double factor; /* to seconds, or counts */
-	bool adds;
-};
 #define EVIDENCE(metric, kind, of_process, field, factor)                                     \
 	{                                                                                     \
 		metric, kind, of_process, OF_EVIDENCE, offsetof(struct core_evidence, field), \
 			factor, false                                                         \
 	}
-#define WAITS(name, reason) EVIDENCE("waits." name, "job", true, wait[reason], 1)
+#define WAITS(name, reason) EVIDENCE("waits." name, "job", true, wait[reason], 1e-6)
 #define HOST(metric, of, factor)                                     \
 	{                                                            \
 		"system." metric, "node", false, of, 0, factor, true \
@@ -54,10 +38,12 @@ static const struct sampled_row rows[] = {
 	WAITS("storage", WAIT_STORAGE),
 	WAITS("network", WAIT_NETWORK),
 	WAITS("process", WAIT_PROCESS),
+	EVIDENCE("waits.members", "job", true, members, 1e-6),
 	WAITS("lock", WAIT_LOCK),
 	WAITS("condition", WAIT_CONDITION),
 	WAITS("timer", WAIT_TIMER),
 	WAITS("child", WAIT_CHILD),
+	WAITS("device", WAIT_DEVICE),
 	WAITS("poll", WAIT_POLL),
 	WAITS("other", WAIT_OTHER),
 	{"network.rx_bytes", "node", false, OF_EVIDENCE,
@@ -77,12 +63,7 @@ static const struct sampled_row rows[] = {
 
 /* ---- processes of the scope ----------------------------------------------------------------- */
 
-struct chosen {
-	bool all;
-	struct hash_map map; /* by pid and ticks */
-};
-
-static uint64_t key_of(uint64_t pid, uint64_t ticks)
+uint64_t where_process_key(uint64_t pid, uint64_t ticks)
 {
 	return pid << 40 ^ ticks;
 }
@@ -92,56 +73,36 @@ static void choose(const struct where_loading *l, struct chosen *c)
 	c->all = !l->w->part;
 	for (size_t i = 0; i < l->image_count && !c->all; i++)
 		if (l->images[i].chosen && l->images[i].ticks != UNKNOWN)
-			hash_map_add(&c->map,
-				     key_of(l->images[i].pid, (uint64_t)l->images[i].ticks), i);
+			hash_map_add(
+				&c->map,
+				where_process_key(l->images[i].pid, (uint64_t)l->images[i].ticks),
+				i);
 }
 
-static bool is_chosen(const struct where_loading *l, const struct chosen *c, const char *entity)
+uint64_t where_entity_key(const char *entity)
 {
 	char *end;
 	unsigned long long pid = strtoull(entity, &end, 10),
 			   ticks = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
 
+	return where_process_key(pid, ticks);
+}
+
+bool where_samples_chosen(const struct sampling *d, const struct series *s)
+{
+	const char *only = d->l->scope->process;
+	char *end;
+
+	if (d->chosen.all)
+		return true;
+	if (d->l->image_count)
+		return hash_map_first(&d->chosen.map, where_entity_key(s->entity)) != NULL;
 	/* without records only the process itself can be named */
-	if (!l->image_count)
-		return l->scope->process &&
-		       (!strcmp(l->scope->process, entity) ||
-			(strtoull(l->scope->process, &end, 10) == pid && !*end));
-	return hash_map_first((struct hash_map *)&c->map, key_of(pid, ticks)) != NULL;
+	return only && (!strcmp(only, s->entity) ||
+			(strtoull(only, &end, 10) == strtoull(s->entity, NULL, 10) && !*end));
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
-
-struct sampling {
-	struct where_loading *l;
-	struct where_host *h;
-	struct core_evidence *steps;
-	struct host_use use;
-	struct chosen chosen;
-	struct series_reader reader;
-	struct series_points raw;
-	struct points curve;
-	struct resample one;
-	int error;
-};
-
-static bool read_series(struct sampling *d, const struct series *s)
-{
-	d->error = series_reader_load(&d->reader, &d->raw, d->l->store, d->l->job, s);
-	if (d->error < 0)
-		return false;
-	d->curve.count = 0;
-	if (s->kind == KIND_COUNTER && s->begin < s->first)
-		points_add(&d->curve, s->begin, 0, 0, 0);
-	for (size_t i = 0; i < d->raw.count; i++) {
-		double v = series_value((double)d->raw.list[i].raw, s->scale);
-
-		points_add(&d->curve, d->raw.list[i].time, v, v, v);
-		d->curve.points[d->curve.count - 1].over = d->raw.list[i].over;
-	}
-	resample_take(&d->one, &d->l->w->grid, &d->curve, s->kind);
-	return true;
-}
 
 static double *place(struct sampling *d, const struct sampled_row *row, size_t step)
 {
@@ -152,15 +113,128 @@ static double *place(struct sampling *d, const struct sampled_row *row, size_t s
 		return &d->use.idle[step];
 	case OF_THREADS:
 		return &d->use.threads[step];
+	case OF_WORK:
+		return &d->use.work[step];
 	default:
 		return (double *)(void *)((char *)&d->steps[step] + row->field);
 	}
 }
 
+/* Adds a series of points to the steps. */
+static void add_points(struct sampling *d, const struct sampled_row *row, const struct points *c,
+		       enum metric_kind kind)
+{
+	const struct resample_grid *g = &d->l->w->grid;
+
+	resample_take(&d->one, g, c, kind);
+	for (size_t k = 0; k < g->count; k++)
+		if (d->one.weight[k] > 0)
+			where_plus(place(d, row, k),
+				   d->one.value[k] * d->one.weight[k] * 1e-6 * row->factor);
+}
+
+void where_samples_flush(struct sampling *d, const struct sampled_row *row)
+{
+	if (d->sum.count)
+		add_points(d, row, &d->sum, KIND_COUNTER);
+	d->sum.count = 0;
+}
+
+/* Did the counter go back? It was reset, and what it grew then is not known. */
+static bool went_back(const struct series_points *raw)
+{
+	size_t i = 1;
+
+	while (i < raw->count && raw->list[i].raw >= raw->list[i - 1].raw)
+		i++;
+	return i < raw->count;
+}
+
+/* The place in the sum at whose times all of a counter was read; SIZE_MAX: it was read at others.
+ */
+static size_t place_in_sum(const struct sampling *d)
+{
+	const struct series_point *raw = d->raw.list;
+	size_t at = 0, to = d->sum.count;
+
+	while (at < to) {
+		size_t middle = (at + to) / 2;
+
+		if (d->sum.points[middle].time < raw[0].time)
+			at = middle + 1;
+		else
+			to = middle;
+	}
+	if (d->raw.count > d->sum.count - at)
+		return SIZE_MAX;
+	for (size_t i = 0; i < d->raw.count; i++)
+		if (d->sum.points[at + i].time != raw[i].time)
+			return SIZE_MAX;
+	return at;
+}
+
+/* A counter of one of many processes: they are read at the same times, mostly. Before its first
+ * reading and after its last one it does not grow. */
+static bool add_to_sum(struct sampling *d, const struct series *s)
+{
+	const struct series_point *raw = d->raw.list;
+	size_t n = d->raw.count, at = place_in_sum(d);
+
+	if (at == SIZE_MAX)
+		return false;
+	double first = series_value((double)raw[0].raw, s->scale),
+	       last = series_value((double)raw[n - 1].raw, s->scale);
+	for (size_t i = 0; i < at; i++)
+		d->sum.points[i].value += first;
+	for (size_t i = 0; i < n; i++)
+		d->sum.points[at + i].value += series_value((double)raw[i].raw, s->scale);
+	for (size_t i = at + n; i < d->sum.count; i++)
+		d->sum.points[i].value += last;
+	return true;
+}
+
+static void take_points(struct points *c, const struct series_points *raw, double scale)
+{
+	c->count = 0;
+	for (size_t i = 0; i < raw->count; i++) {
+		double v = series_value((double)raw->list[i].raw, scale);
+
+		points_add(c, raw->list[i].time, v, v, v);
+		c->points[c->count - 1].over = raw->list[i].over;
+	}
+}
+
+bool where_samples_add(struct sampling *d, const struct sampled_row *row, const struct series *s)
+{
+	d->error = series_reader_load(&d->reader, &d->raw, d->l->store, d->l->job, s);
+	if (d->error < 0 || !d->raw.count)
+		return d->error >= 0;
+	if (s->kind != KIND_COUNTER) {
+		take_points(&d->curve, &d->raw, s->scale);
+		add_points(d, row, &d->curve, s->kind);
+		return true;
+	}
+	if (s->begin < s->first) { /* from nothing to its first reading */
+		double v = series_value((double)d->raw.list[0].raw, s->scale);
+
+		d->curve.count = 0;
+		points_add(&d->curve, s->begin, 0, 0, 0);
+		points_add(&d->curve, s->first, v, v, v);
+		add_points(d, row, &d->curve, KIND_COUNTER);
+	}
+	bool alone = went_back(&d->raw);
+	if (alone || !add_to_sum(d, s)) {
+		where_samples_flush(d, row);
+		take_points(&d->sum, &d->raw, s->scale);
+	}
+	if (alone)
+		where_samples_flush(d, row);
+	return true;
+}
+
 /* Adds a row; true where the host has it. */
 static bool take_row(struct sampling *d, const struct sampled_row *row)
 {
-	const struct resample_grid *g = &d->l->w->grid;
 	bool whole = d->chosen.all || !strcmp(row->kind, "node"), found = false;
 	size_t end = 0, i;
 
@@ -170,21 +244,19 @@ static bool take_row(struct sampling *d, const struct sampled_row *row)
 	for (; i < end && d->error >= 0; i++) {
 		const struct series *s = &d->l->series->list[i];
 
-		if (!s->count ||
-		    (whole ? !series_adds_up(s) : !is_chosen(d->l, &d->chosen, s->entity)))
-			continue;
-		if (!read_series(d, s))
-			continue;
-		found = true;
-		for (size_t k = 0; k < g->count; k++)
-			if (d->one.weight[k] > 0)
-				where_plus(place(d, row, k),
-					   d->one.value[k] * d->one.weight[k] * 1e-6 * row->factor);
+		if (s->count && (whole ? series_adds_up(s) : where_samples_chosen(d, s)))
+			found |= where_samples_add(d, row, s);
 	}
+	where_samples_flush(d, row);
 	return found;
 }
 
 /* ---- what threads waited for ---------------------------------------------------------------- */
+
+static double known(double v)
+{
+	return v > 0 ? v : 0;
+}
 
 static double larger(double a, double b)
 {
@@ -196,15 +268,21 @@ static void take_host(struct sampling *d)
 {
 	const struct resample_grid *g = &d->l->w->grid;
 	double beyond = d->h->cpus > d->h->places ? d->h->cpus - d->h->places : 0;
+	/* the clocks of the host count in ticks of 10 ms for each CPU: what is too little in one
+	 * step is too much in the next */
+	double owed = 0.01 * d->h->cpus;
 
 	for (size_t i = 0; i < g->count; i++) {
 		struct core_evidence *e = &d->steps[i];
 		double elsewhere = beyond * e->seconds;
 
-		/* the clocks of the host count in ticks of 10 ms for each CPU */
-		if (d->chosen.all)
-			e->others = larger(0, d->use.busy[i] - (e->user + e->system) - elsewhere -
-						      0.01 * d->h->cpus);
+		if (d->chosen.all && !isnan(d->use.busy[i])) {
+			double others = d->use.busy[i] - known(e->user) - known(e->system) -
+					elsewhere - 0.01 * d->h->cpus * e->seconds - owed;
+
+			e->others = larger(0, others);
+			owed = larger(0, -others);
+		}
 		e->host_idle = larger(0, d->use.idle[i] - elsewhere);
 	}
 }
@@ -241,17 +319,6 @@ static bool is_looked(const struct sampling *d)
 	return i < end;
 }
 
-/* Timers and events in the background of a busy process hold nothing up. */
-static void drop_background(struct sampling *d)
-{
-	static const enum wait_reason soft[] = {WAIT_TIMER, WAIT_POLL, WAIT_OTHER};
-	double f = d->l->w->held_up;
-
-	for (size_t i = 0; i < d->l->w->grid.count && f < 1; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(soft); k++)
-			d->steps[i].wait[soft[k]] *= f;
-}
-
 bool where_from_samples(struct where_loading *l, struct where_host *h, struct core_evidence *steps)
 {
 	struct sampling d = {.l = l, .h = h, .steps = steps};
@@ -265,7 +332,8 @@ bool where_from_samples(struct where_loading *l, struct where_host *h, struct co
 		return false;
 
 	choose(l, &d.chosen);
-	d.use = (struct host_use){unknown_list(n), unknown_list(n), unknown_list(n)};
+	d.use = (struct host_use){unknown_list(n), unknown_list(n), unknown_list(n),
+				  unknown_list(n)};
 	resample_init(&d.one, &l->w->grid);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct sampled_row *row = &rows[i];
@@ -279,17 +347,18 @@ bool where_from_samples(struct where_loading *l, struct where_host *h, struct co
 	h->sampled = have[offsetof(struct core_evidence, user)];
 	h->looked = h->sampled && is_looked(&d);
 	take_host(&d);
-	if (h->looked)
-		drop_background(&d);
-	else
+	where_find_at_work(&d);
+	if (!h->looked)
 		take_unknown(&d);
 	hash_map_release(&d.chosen.map);
 	free(d.use.busy);
 	free(d.use.idle);
 	free(d.use.threads);
+	free(d.use.work);
 	resample_release(&d.one);
 	series_reader_release(&d.reader);
 	series_points_release(&d.raw);
 	points_release(&d.curve);
+	points_release(&d.sum);
 	return h->sampled && d.error >= 0;
 }

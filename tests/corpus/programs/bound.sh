@@ -4,7 +4,10 @@
 source "${0%/*}/common.sh"
 first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 for ((i = 0; i < $2; i++)); do
-  crunch "$wanted" &
-  taskset -cp "$first" $! >/dev/null
+  # bound by itself before it starts the program, which inherits it
+  (
+    taskset -cp "$first" "$BASHPID" >/dev/null
+    crunch "$wanted"
+  ) &
 done
 wait

@@ -1,7 +1,8 @@
-"""sleep SECONDS time|asyncio: looks every 100 ms whether a file came, which never does."""
+"""sleep SECONDS time|asyncio|event: looks every 100 ms whether a file came, which never does."""
 import asyncio
 import os
 import sys
+import threading
 import time
 import work
 
@@ -13,6 +14,10 @@ async def wait():
 
 if sys.argv[2] == "asyncio":
     asyncio.run(wait())
+elif sys.argv[2] == "event":
+    event = threading.Event()
+    while work.now() < work.seconds() and not event.wait(0.1):
+        pass
 else:
     while work.now() < work.seconds() and not os.path.exists("/nonexistent/done"):
         time.sleep(0.1)

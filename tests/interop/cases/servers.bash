@@ -120,7 +120,7 @@ case_ssh() {
   ssh-keygen -q -t ed25519 -N '' -f me -C me
   [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
   cp me.pub authorized
-  local port=$((20000 + RANDOM % 20000))
+  local port=$((20000 + RANDOM % 12000))
   cat >config <<C
 Port $port
 ListenAddress 127.0.0.1

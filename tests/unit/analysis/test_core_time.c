@@ -181,8 +181,9 @@ static void each_wait_alone(void **state)
 	} cases[] = {{WAIT_STORAGE, CORE_STORAGE}, {WAIT_NETWORK, CORE_NETWORK},
 		     {WAIT_PROCESS, CORE_PROCESS}, {WAIT_LOCK, CORE_LOCK},
 		     {WAIT_TIMER, CORE_TIMER},     {WAIT_CHILD, CORE_CHILD},
-		     {WAIT_POLL, CORE_POLL},       {WAIT_OTHER, CORE_POLL},
-		     {WAIT_UNKNOWN, CORE_RESIDUE}, {WAIT_CONDITION, CORE_SERIAL}};
+		     {WAIT_DEVICE, CORE_DEVICE},   {WAIT_POLL, CORE_POLL},
+		     {WAIT_OTHER, CORE_POLL},      {WAIT_UNKNOWN, CORE_RESIDUE},
+		     {WAIT_CONDITION, CORE_SERIAL}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -240,6 +241,48 @@ static void hostile_numbers_stay_within(void **state)
 	near(core_time_total(&t), 0, 1e-9);
 }
 
+/* Unknown, nothing, small, or far too large. */
+static double any(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	switch (*seed % 8) {
+	case 0:
+		return NAN;
+	case 1:
+		return 0;
+	case 2:
+		return (double)(*seed >> 8 & 0xffff) * 1e6;
+	default:
+		return (double)(*seed >> 8 & 0xffff) / 2000;
+	}
+}
+
+static void whatever_the_evidence_the_parts_are_what_was_granted(void **state)
+{
+	uint64_t seed = 88172645463325252ull;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		struct core_evidence e = idle();
+		double *all[] = {&e.user,   &e.system,       &e.runnable, &e.throttled,
+				 &e.others, &e.host_idle,    &e.blocked,  &e.minor_faults,
+				 &e.reads,  &e.writes,       &e.starts,   &e.read_bytes,
+				 &e.places, &e.network_bytes};
+
+		for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+			*all[k] = any(&seed);
+		for (size_t k = 0; k < WAIT_REASONS; k++)
+			e.wait[k] = any(&seed);
+		e.cores = (double)(seed % 16) / 4 + 0.25;
+		e.edge = seed >> 10 & 1;
+		e.uneven = seed >> 11 & 1;
+		struct core_time t = divide(&e);
+		assert_true(t.excess_own >= 0 && t.excess_others >= 0 && t.excess_quota >= 0);
+	}
+}
+
 static void background_holds_nothing_up(void **state)
 {
 	(void)state;
@@ -273,6 +316,7 @@ int main(void)
 		cmocka_unit_test(each_wait_alone),
 		cmocka_unit_test(a_thousand_sleepers_weigh_one_core),
 		cmocka_unit_test(hostile_numbers_stay_within),
+		cmocka_unit_test(whatever_the_evidence_the_parts_are_what_was_granted),
 		cmocka_unit_test(background_holds_nothing_up),
 		cmocka_unit_test(parts_have_names),
 	};

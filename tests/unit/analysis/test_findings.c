@@ -152,6 +152,43 @@ static void imbalance_and_serial_phases(void **state)
 	never(&f, "-c ");
 }
 
+/* Threads that took turns in one futex, beside others who were busy; and threads that did not. */
+static void taking_turns_and_a_neighbour(void **state)
+{
+	(void)state;
+	struct finding_figures f = job_with(CORE_NEIGHBOUR, 200);
+	f.cpu = 100;
+	f.time.part[CORE_USER] = 100;
+	f.time.part[CORE_SERIAL] -= 100;
+	f.workers = 4;
+	f.worker_mean = 25;
+	f.worker_most = 26;
+	f.same_futex = 290;
+	assert_int_equal(verdict_of(&f)->id, FINDING_LOCK);
+	assert_string_equal(verdict_of(&f)->title, "threads took turns: one at a time worked");
+	f.same_futex = 140; /* half of what three who wait would have */
+	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
+	f.same_futex = 290;
+	f.worker_most = 80; /* one has the work, and the others wait for it */
+	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
+}
+
+/* Of threads that nobody looked at, a part of the time is enough to doubt that they computed. */
+static void computing_or_not_known(void **state)
+{
+	(void)state;
+	struct finding_figures f = job_with(CORE_USER, 350);
+	f.looked = f.sampled = false;
+	f.time.part[CORE_SERIAL] = 0;
+	f.time.part[CORE_RESIDUE] = 50;
+	assert_int_equal(verdict_of(&f)->id, FINDING_COMPUTE);
+	f.time.part[CORE_USER] = 320;
+	f.time.part[CORE_RESIDUE] = 80;
+	assert_int_equal(verdict_of(&f)->id, FINDING_UNMEASURED);
+	f.looked = true;
+	assert_int_equal(verdict_of(&f)->id, FINDING_COMPUTE);
+}
+
 static void programs_in_turn(void **state)
 {
 	struct finding_figures f = job_with(CORE_USER, 98);
@@ -171,6 +208,27 @@ static void programs_in_turn(void **state)
 	has(verdict_of(&f)->details, "most of them 'sed'");
 }
 
+/* A producer waits for its consumer: what that does takes the time. */
+static void room_in_a_pipe(void **state)
+{
+	struct finding_figures f = job_with(CORE_PROCESS, 90);
+
+	(void)state;
+	f.cpu = f.time.part[CORE_USER] = 70;
+	f.time.part[CORE_SMALL_CALLS] = 20;
+	f.time.part[CORE_SERIAL] -= 90;
+	f.partner[WAIT_PROCESS] = "read pipe from 12.34 (seq)";
+	(void)SAYS(WAIT_PROCESS);
+	f.partner[WAIT_PROCESS] = "write pipe to 12.34 (sh)";
+	NONE(WAIT_PROCESS);
+	/* a call of one byte costs the program as much as the kernel */
+	f.reads = f.read_bytes = 60e6;
+	VERDICT(SMALL_IO);
+	/* nobody works: it waits for the other */
+	f.cpu = 1;
+	(void)SAYS(WAIT_PROCESS);
+}
+
 static void storage(void **state)
 {
 	struct finding_figures f = job_with(CORE_STORAGE, 90);
@@ -185,6 +243,25 @@ static void storage(void **state)
 	f.major_faults = 100000;
 	f.read_bytes = 1000;
 	VERDICT(MAJOR_FAULTS);
+	/* what it read had been in memory before: below its limit there was no room for it */
+	f = job_with(CORE_STORAGE, 90);
+	f.stored_read = f.read_bytes = 10 * GIB;
+	f.stored_written = 0;
+	f.memory_limit = 1 * GIB;
+	f.refaulted = 6 * GIB;
+	VERDICT(MEMORY_LIMIT);
+	has(verdict_of(&f)->details, "6 GiB of it had been in memory before");
+	NONE(STORAGE_READ);
+	never(&f, "--mem=");
+	f.refaulted = 1 * GIB;
+	VERDICT(STORAGE_READ);
+	f = job_with(CORE_RESIDUE, 90);
+	f.looked = false;
+	f.stored_read = 10 * GIB;
+	f.memory_limit = 1 * GIB;
+	f.refaulted = 9 * GIB;
+	VERDICT(MEMORY_LIMIT);
+	NONE(UNMEASURED);
 	/* nobody looked: much data moved in the time that is not known */
 	f = job_with(CORE_RESIDUE, 90);
 	f.looked = false;
@@ -255,7 +332,10 @@ int main(void)
 		cmocka_unit_test(oversubscribed_by_its_own_threads),
 		cmocka_unit_test(a_quota),
 		cmocka_unit_test(imbalance_and_serial_phases),
+		cmocka_unit_test(taking_turns_and_a_neighbour),
+		cmocka_unit_test(computing_or_not_known),
 		cmocka_unit_test(programs_in_turn),
+		cmocka_unit_test(room_in_a_pipe),
 		cmocka_unit_test(storage),
 		cmocka_unit_test(harmful_advice_is_impossible),
 		cmocka_unit_test(of_a_moment_nothing_is_said),

@@ -20,7 +20,7 @@ static void failures_come_first(void **state)
 	f.failed_name = "model";
 	VERDICT(FAILED);
 	assert_int_equal(verdict_of(&f)->weight, FINDING_SEVERE);
-	has(verdict_of(&f)->details, "model with 3 as the job");
+	has(verdict_of(&f)->details, "odel ended with status 3, as the job did");
 	assert_string_equal(verdict_of(&f)->command, "plimsoll procs 4711 --failed");
 	(void)SAYS(LOCK);
 	f.exitcode = 128 + 9;
@@ -50,10 +50,17 @@ static void a_child_that_crashed_is_named(void **state)
 	has(verdict_of(&f)->title, "solver crashed: Segmentation fault (SIGSEGV)");
 	has(verdict_of(&f)->details, "the job still ended with status 0");
 	NONE(KILLED);
+	f.crash_step = "2";
+	has(verdict_of(&f)->title, "solver crashed in step 2: Segmentation fault (SIGSEGV)");
+	assert_string_equal(verdict_of(&f)->evidence[0].where, "solver, step 2");
 	/* processes that a script ends are a note */
 	f.crashed = 0;
 	f.signalled = 2;
 	f.signals = "2 by SIGTERM";
+	f.signal = 15;
+	f.signal_name = "watcher";
+	f.signal_step = "1";
+	has(SAYS(KILLED)->title, "watcher was ended by SIGTERM in step 1, and 1 process more");
 	assert_int_equal(SAYS(KILLED)->weight, FINDING_NOTE);
 	VERDICT(COMPUTE);
 }
@@ -70,7 +77,7 @@ static void out_of_memory(void **state)
 	f.memory_used = 1.9 * GIB;
 	f.memory_limit = 2 * GIB;
 	VERDICT(OOM);
-	has(verdict_of(&f)->details, "(model); 1.9 GiB in use of 2 GiB");
+	has(verdict_of(&f)->details, "(model, SIGKILL); 1.9 GiB in use of 2 GiB");
 	has(verdict_of(&f)->advice, "--mem=3072M");
 	NONE(KILLED);
 	NONE(MEMORY_LIMIT);
@@ -170,6 +177,52 @@ static void hardware(void **state)
 	VERDICT(GPU_BOUND);
 }
 
+static void gpus_that_work_are_waited_for(void **state)
+{
+	struct finding_figures f = job_with(CORE_USER, 100);
+
+	(void)state;
+	/* one core feeds a GPU that works most of the time: more cores would wait for it */
+	f.gpus = 1;
+	f.gpus_idle = 0;
+	f.gpu_processes = 1;
+	f.gpu_busy = 0.7;
+	VERDICT(GPU_BOUND);
+	assert_float_equal(verdict_of(&f)->saving, 70, 0.1);
+	has(verdict_of(&f)->details, "1 GPU was busy 70 % of the time");
+	assert_float_equal(SAYS(SERIAL)->saving, 0.3 * 75, 0.1);
+	/* less than half of the time: it waits for the core */
+	f.gpu_busy = 0.42;
+	VERDICT(SERIAL);
+	assert_float_equal(verdict_of(&f)->saving, 75, 0.1);
+	NONE(GPU_BOUND);
+	/* a GPU of somebody else */
+	f.gpu_processes = 0;
+	f.gpu_busy = 0.7;
+	VERDICT(SERIAL);
+	NONE(GPU_BOUND);
+	/* it waited for one that nobody measured */
+	f = job_with(CORE_DEVICE, 90);
+	f.gpus = 0;
+	f.partner[WAIT_DEVICE] = "ioctl /dev/kfd";
+	VERDICT(GPU_BOUND);
+	has(verdict_of(&f)->details, "mostly in ioctl /dev/kfd");
+	assert_float_equal(verdict_of(&f)->saving, 90, 0.1);
+	/* some of its own had nothing to do */
+	f = job_with(CORE_USER, 390);
+	f.gpus = 4;
+	f.gpus_idle = 2;
+	f.gpu_processes = 2;
+	f.gpu_busy = 0.6;
+	has(SAYS(GPU_IDLE)->title, "2 of 4 GPUs were idle");
+	NONE(GPU_BOUND);
+	/* all of them, although the program opened one: more data would not help */
+	f.gpus = f.gpus_idle = f.gpu_processes = 1;
+	f.gpu_busy = 0.001;
+	f.granted = false;
+	has(SAYS(GPU_IDLE)->advice, "check that its work is sent there");
+}
+
 static void not_accounted_for(void **state)
 {
 	struct finding_figures f = busy();
@@ -240,6 +293,7 @@ int main(void)
 		cmocka_unit_test(what_did_not_complete_is_told_no_request),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(hardware),
+		cmocka_unit_test(gpus_that_work_are_waited_for),
 		cmocka_unit_test(not_accounted_for),
 		cmocka_unit_test(every_id_has_a_name),
 		cmocka_unit_test(documented),

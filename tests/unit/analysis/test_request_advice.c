@@ -30,7 +30,7 @@ static void cores(void **state)
 
 static struct run_use use(double c, double memory, double seconds, bool complete)
 {
-	return (struct run_use){{c, memory, seconds, NAN}, complete, false};
+	return (struct run_use){{c, memory, seconds, NAN}, complete, false, false, false};
 }
 
 static void smaller(void **state)
@@ -105,6 +105,12 @@ static void none(void **state)
 	request_advise(&unknown, NULL, 0, asked, 1, a);
 	for (size_t i = 0; i < ADVICE_ITEMS; i++)
 		assert_true(isnan(a[i].suggested) && a[i].reason);
+	/* files in memory that nobody looked at: no smaller memory, the rest as before */
+	struct run_use files = use(1, 100 * MIB, 10, true);
+	files.files = true;
+	request_advise(&files, NULL, 0, nothing, 1, a);
+	assert_true(isnan(a[ADVICE_MEMORY].suggested) && a[ADVICE_MEMORY].reason);
+	assert_true(a[ADVICE_CORES].suggested == 1);
 	/* close to the limits: more memory and time, never more cores */
 	request_advise(&full, NULL, 0, asked, 1, a);
 	assert_true(isnan(a[ADVICE_CORES].suggested));

@@ -4,7 +4,7 @@
  * drawn again for the range of time in view. Charts of other scripts (processes over time) take part
  * through zoom.charts.
  */
-const zoom = (() => {
+var zoom = (() => {
 	const WIDTH = 1000, HEIGHT = 200, TICKS = 8;
 	const view = {begin: page.begin, end: page.end};
 	/* {element, draw(size), rows(time, event)}; seen: on the screen or near it, stale: shows another range */
@@ -424,11 +424,11 @@ const zoom = (() => {
 	addEventListener('resize', () => {
 		if (touched)
 			redraw();
-	});
+	}, {signal: page.ended.signal});
 	addEventListener('beforeprint', () => {
 		for (const d of document.querySelectorAll('#series details, #gpu details'))
 			d.open = true;
 		drawThese(charts.filter((chart) => chart.stale));
-	});
+	}, {signal: page.ended.signal});
 	return {view, charts, add, set, all, place, drawTimes};
 })();

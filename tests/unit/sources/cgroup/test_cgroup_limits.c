@@ -186,12 +186,60 @@ static void quota_version_1(void **state)
 	assert_int_equal(m.throttled_us, 9);
 }
 
+/* Pages that were read again count in the group with the limit, which has all groups below. */
+static void pages_read_again(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
+	put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+	group_v2("/slurm/job_7/step_0", "max\n", NULL);
+	put("sys/fs/cgroup/slurm/job_7/step_0/memory.stat", "workingset_refault_file 3\n");
+	group_v2("/slurm/job_7", "8000000\n", NULL);
+	put("sys/fs/cgroup/slurm/job_7/memory.stat",
+	    "file 8\nworkingset_refault_anon 7\nworkingset_refault_file 500\n");
+	group_v2("/slurm", "90000000\n", NULL);
+	put("sys/fs/cgroup/slurm/memory.stat", "workingset_refault_file 90000\n");
+	struct cgroup_limits before = seen();
+	assert_true(before.refaults_counted);
+	assert_int_equal(before.refaults, 500);
+	put("sys/fs/cgroup/slurm/job_7/memory.stat", "workingset_refault_file 800\n");
+	struct cgroup_limits now = seen();
+	cgroup_limits_since(&before, &now);
+	assert_int_equal(now.refaults, 300);
+	/* without a limit nothing had to make room for it */
+	group_v2("/slurm/job_7", "max\n", NULL);
+	group_v2("/slurm", "max\n", NULL);
+	assert_false(seen().refaults_counted);
+}
+
+static void pages_read_again_version_1(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V1_MOUNTS);
+	put("proc/self/cgroup", "5:memory:/batch/7/0\n");
+	group_v1("/batch/7/0", NO_LIMIT_V1, NULL);
+	group_v1("/batch/7", "6000000\n", NULL);
+	put("sys/fs/cgroup/memory/batch/7/memory.stat",
+	    "workingset_refault_file 1\ntotal_workingset_refault_file 42\n");
+	assert_int_equal(seen().refaults, 42);
+	/* older kernels do not count */
+	put("sys/fs/cgroup/memory/batch/7/memory.stat", "cache 1\ntotal_cache 42\n");
+	assert_false(seen().refaults_counted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_tree(version_2), with_tree(version_1),       with_tree(version_1_old),
-		with_tree(both),      with_tree(in_a_namespace),  with_tree(none),
-		with_tree(quota),     with_tree(quota_version_1),
+		with_tree(version_2),
+		with_tree(version_1),
+		with_tree(version_1_old),
+		with_tree(both),
+		with_tree(in_a_namespace),
+		with_tree(none),
+		with_tree(quota),
+		with_tree(quota_version_1),
+		with_tree(pages_read_again),
+		with_tree(pages_read_again_version_1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,68 +1,10 @@
 /* The source `waits` on recorded trees: each way from a system call to a reason and a partner. */
-#include "source.h"
+#include "waits_tree.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include "sources/waits/waits.h"
-
-#define STACK "0x7ffc12345678 0x7f0012345678"
-#define NAME "40.5000"
-
-static struct job_process list[4];
-static struct job_processes watch = {.list = list};
-
-/* A process with threads 40, 41, ... in this state. */
-static void put_process(int pid, char state, int threads)
-{
-	_cleanup_free_ char *text = xasprintf(
-		"%d (prog) %c 1 40 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 5000 1000 10 0 0 0 0 0 0 0 0 0 "
-		"0 0 0 17 0 0 0 0 0 0\n",
-		pid, state, threads);
-
-	putf("proc/%d/stat", text, pid);
-	putf("proc/%d/comm", "prog\n", pid);
-	for (int i = 0; i < threads; i++)
-		putf("proc/%d/task/%d/stat", text, pid, pid + i);
-	list[watch.count++] = (struct job_process){.pid = pid, .starttime = 5000, .rank = -1};
-	R.ctx.watch = &watch;
-}
-
-static void put_call(int pid, int tid, long number, uint64_t a, uint64_t b, uint64_t c)
-{
-	_cleanup_free_ char *text =
-		xasprintf("%ld 0x%llx 0x%llx 0x%llx 0x0 0x0 0x0 " STACK "\n", number,
-			  (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
-
-	putf("proc/%d/task/%d/syscall", text, pid, tid);
-}
-
-/* Ten seconds in the state that was written. */
-static void ten_seconds(void)
-{
-	begin("waits", NULL);
-	assert_int_equal(take_later(10), 0);
-}
-
-/* All of the time has this reason, and the metadata says so. */
-static void check_wait(const char *reason, const char *text)
-{
-	_cleanup_free_ char *want = xasprintf("%s 10.0 %s", reason, text);
-	int64_t observed = raw_value(ENTITY_PROCESS, NAME, "observed");
-
-	assert_in_range(observed, 10000000, 10200000);
-	if (raw_value(ENTITY_PROCESS, NAME, reason) != observed)
-		fail_msg("not %s: %s", reason, fact_of(ENTITY_PROCESS, NAME, "waits"));
-	check_fact(ENTITY_PROCESS, NAME, "waits", want);
-	check_value(ENTITY_JOB, "job", reason, observed);
-}
-
-static int setup(void **state)
-{
-	watch.count = 0;
-	return source_setup(state);
-}
-#define with_job(f) cmocka_unit_test_setup_teardown(f, setup, source_teardown)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -254,81 +196,77 @@ static void epoll_on_one_and_on_many(void **state)
 	check_wait("timer", "epoll_pwait");
 }
 
-/* ---- futex ----------------------------------------------------------------------------------- */
-
-/* A futex at 0x2000 with these words of memory. */
-static void a_futex(unsigned op, uint32_t value, const uint32_t word[5])
+/* A call with a time-out on descriptors that nobody outside of the process can write to: asyncio
+ * sleeps so. */
+static void a_time_out_on_its_own_pipe(void **state)
 {
-	_cleanup_free_ char *memory = xcalloc(1, 0x2100);
-
-	memcpy(memory + 0x2000, word, 5 * sizeof(*word));
-	put_process(40, 'S', 2);
-	put_call(40, 40, SYS_clock_nanosleep, 0, 0, 0);
-	put_call(40, 41, SYS_futex, 0x2000, op, value);
-	put_bytes("proc/40/mem", memory, 0x2100);
+	(void)state;
+	put_process(40, 'S', 1);
+	putf("proc/%d/task/%d/syscall", "281 0x5 0x7f00 0x40 0x64 0x0 0x8 " STACK "\n", 40, 40);
+	put("proc/40/fdinfo/5",
+	    "pos:\t0\n"
+	    "tfd:        7 events:       19 data:                7  pos:0 ino:385 sdev:9\n"
+	    "tfd:        9 events:       19 data:                9  pos:0 ino:1 sdev:f\n");
+	put_link("proc/40/fd/7", "pipe:[5]");
+	put_link("proc/40/fd/8", "pipe:[5]"); /* its other end */
+	put_link("proc/40/fd/9", "anon_inode:[eventfd]");
+#if defined(__x86_64__)
 	ten_seconds();
-	int64_t observed = raw_value(ENTITY_PROCESS, NAME, "observed");
-	check_value(ENTITY_PROCESS, NAME, "timer", observed / 2);
+	check_wait("timer", "epoll_pwait");
+	/* without one it waits for another of its threads */
+	putf("proc/%d/task/%d/syscall", "281 0x5 0x7f00 0x40 0xffffffff 0x0 0x8 " STACK "\n", 40,
+	     40);
+	ten_seconds();
+	check_wait("condition", "epoll_pwait");
+	/* unless a timer is among them */
+	drop("proc/40/fd/9");
+	put_link("proc/40/fd/9", "anon_inode:[timerfd]");
+	ten_seconds();
+	check_wait("timer", "epoll_pwait");
+	/* another host may end it sooner */
+	put("proc/40/net/tcp", tcp);
+	drop("proc/40/fd/9");
+	put_link("proc/40/fd/9", "socket:[901]");
+	putf("proc/%d/task/%d/syscall", "281 0x5 0x7f00 0x40 0x64 0x0 0x8 " STACK "\n", 40, 40);
+	ten_seconds();
+	check_wait("network", "epoll_pwait 10.0.0.1:5432");
+#endif
 }
 
-static void check_futex(const char *reason, const char *partner)
-{
-	_cleanup_free_ char *want = xasprintf("%s 10.0 futex %s", reason, partner);
-
-	assert_contains(fact_of(ENTITY_PROCESS, NAME, "waits"), want);
-	check_value(ENTITY_PROCESS, NAME, reason, raw_value(ENTITY_PROCESS, NAME, "observed") / 2);
-}
-
-static void a_mutex_with_its_holder(void **state)
-{
-	(void)state;
-	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 0, 40, 1, 0});
-	check_futex("lock", "0x2000 held by 40");
-}
-
-static void a_mutex_of_nobody_is_no_mutex_with_a_holder(void **state)
-{
-	(void)state;
-	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 0, 4711, 1, 0});
-	check_futex("lock", "0x2000");
-	assert_null(strstr(fact_of(ENTITY_PROCESS, NAME, "waits"), "held"));
-}
-
-static void priority_inheritance_names_the_holder(void **state)
+static void the_file_of_a_gpu(void **state)
 {
 	(void)state;
-	a_futex(FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0,
-		(uint32_t[]){FUTEX_WAITERS | 40, 0, 0, 0, 0});
-	check_futex("lock", "0x2000 held by 40");
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_ioctl, 6, 0, 0);
+	put_link("proc/40/fd/6", "/dev/nvidia0");
+	ten_seconds();
+	check_wait("device", "ioctl /dev/nvidia0");
+	drop("proc/40/fd/6");
+	put_link("proc/40/fd/6", "/dev/dri/renderD128");
+	ten_seconds();
+	check_wait("device", "ioctl /dev/dri/renderD128");
+	drop("proc/40/fd/6");
+	put_link("proc/40/fd/6", "/dev/driver");
+	ten_seconds();
+	check_wait("other", "ioctl /dev/driver");
 }
 
-static void a_barrier_in_its_second_round(void **state)
+/* CUDA's library has a thread that listens for others, with nothing that they could say. */
+static void the_listener_of_cuda(void **state)
 {
 	(void)state;
-	/* {round, count, shared, out}: looks like a lock that is held */
-	a_futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (uint32_t[]){2, 20, 0, 2, 0});
-	check_futex("condition", "0x2000");
-}
-
-static void a_condition(void **state)
-{
-	(void)state;
-	a_futex(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, (uint32_t[]){0, 0, 40, 1, 0});
-	check_futex("condition", "0x2000");
-}
-
-static void the_end_of_a_thread(void **state)
-{
-	(void)state;
-	a_futex(FUTEX_WAIT_BITSET, 40, (uint32_t[]){40, 0, 0, 0, 0});
-	check_futex("condition", "end of thread 40");
-}
-
-static void shared_memory(void **state)
-{
-	(void)state;
-	a_futex(FUTEX_WAIT_BITSET, 0, (uint32_t[]){0, 0, 0, 0, 0});
-	check_futex("process", "shared memory 0x2000");
+	put_process(40, 'S', 1);
+	put_call(40, 40, SYS_epoll_pwait, 5, 0, 0);
+	put("proc/40/fdinfo/5",
+	    "tfd:        7 events:       19 data:                7  pos:0 ino:385 sdev:9\n"
+	    "tfd:        9 events:       19 data:                9  pos:0 ino:1 sdev:f\n");
+	put_link("proc/40/fd/7", "anon_inode:[eventfd]");
+	put_link("proc/40/fd/9", "socket:[905]");
+	put("proc/40/net/unix",
+	    "Num       RefCount Protocol Flags    Type St Inode Path\n"
+	    "0000000000000000: 00000002 00000000 00010000 0001 01 905 @cuda-uvmfd-4026531836-40\n");
+	ten_seconds();
+	check_wait("condition", "epoll_pwait");
 }
 
 /* ---- rights and states ----------------------------------------------------------------------- */
@@ -457,58 +395,6 @@ static void damaged_lines(void **state)
 	}
 }
 
-/* ---- coming and going ------------------------------------------------------------------------ */
-
-static void threads_and_processes_vanish(void **state)
-{
-	(void)state;
-	put_process(40, 'S', 3);
-	for (int tid = 40; tid < 43; tid++)
-		put_call(40, tid, SYS_clock_nanosleep, 0, 0, 0);
-	put_process(50, 'S', 1);
-	put_call(50, 50, SYS_wait4, 0, 0, 0);
-	ten_seconds();
-	check_value(ENTITY_PROCESS, NAME, "threads", 3);
-	int64_t before = raw_value(ENTITY_PROCESS, "50.5000", "child");
-	drop("proc/40/task/42");
-	drop("proc/50");
-	assert_int_equal(take_later(20), 0);
-	/* still listed: what it had stays */
-	check_value(ENTITY_PROCESS, "50.5000", "child", before);
-	watch.count = 1;
-	assert_int_equal(take_later(30), 0);
-	check_value(ENTITY_PROCESS, "50.5000", "threads", 0);
-	check_fact(ENTITY_PROCESS, "50.5000", "waits", "child 10.0 wait4");
-	int64_t of_40 = raw_value(ENTITY_PROCESS, NAME, "timer");
-	assert_in_range(of_40, 70000000, 71000000); /* two threads for 30 s, one for 10 */
-	check_value(ENTITY_JOB, "job", "child", before);
-	assert_int_equal(take_later(31), 0);
-	assert_false(has_row(ENTITY_PROCESS, "50.5000"));
-	check_value(ENTITY_JOB, "job", "child", before);
-	assert_in_range(raw_value(ENTITY_JOB, "job", "timer"), 71000000, 74000000);
-}
-
-/* More threads than a look may take: each has its turn, and the shares are right. */
-static void many_threads_take_turns(void **state)
-{
-	enum { COUNT = 600, LOOKS = 60 };
-
-	(void)state;
-	put_process(1000, 'S', COUNT);
-	for (int i = 0; i < COUNT; i++)
-		put_call(1000, 1000 + i, i % 3 ? SYS_wait4 : SYS_clock_nanosleep, 0, 0, 0);
-	begin("waits", NULL);
-	for (uint64_t i = 1; i <= LOOKS; i++)
-		assert_int_equal(take_later(i), 0);
-	double observed = (double)raw_value(ENTITY_JOB, "job", "observed");
-	double all = (double)COUNT * (LOOKS + 1) * 1e6;
-	assert_true(observed < all && observed > all / 4);
-	double timer = (double)raw_value(ENTITY_JOB, "job", "timer") / observed;
-	assert_true(timer > 0.31 && timer < 0.36);
-	assert_true(raw_value(ENTITY_JOB, "job", "timer") + raw_value(ENTITY_JOB, "job", "child") ==
-		    raw_value(ENTITY_JOB, "job", "observed"));
-}
-
 /* ---- the source ------------------------------------------------------------------------------ */
 
 static void what_the_probe_says(void **state)
@@ -555,21 +441,15 @@ int main(void)
 		with_job(a_unix_socket),
 		with_job(an_unknown_socket),
 		with_job(epoll_on_one_and_on_many),
-		with_job(a_mutex_with_its_holder),
-		with_job(a_mutex_of_nobody_is_no_mutex_with_a_holder),
-		with_job(priority_inheritance_names_the_holder),
-		with_job(a_barrier_in_its_second_round),
-		with_job(a_condition),
-		with_job(the_end_of_a_thread),
-		with_job(shared_memory),
+		with_job(a_time_out_on_its_own_pipe),
+		with_job(the_file_of_a_gpu),
+		with_job(the_listener_of_cuda),
 		with_job(by_the_function_of_the_kernel),
 		with_job(a_socket_by_the_function_alone),
 		with_job(nothing_may_be_read),
 		with_job(page_faults_and_other_programs),
 		with_job(stopped),
 		with_job(damaged_lines),
-		with_job(threads_and_processes_vanish),
-		with_job(many_threads_take_turns),
 		with_job(what_the_probe_says),
 		with_job(options_and_jobs),
 	};
