@@ -5,13 +5,14 @@
 #   make check      all tests
 #   make soak       faults, kills and power cuts for two hours (SECONDS=7200)
 #   make bench      the comparison table
-#   make corpus     programs with a known bottleneck: how often the diagnosis names it (27 minutes)
+#   make corpus     programs with a known bottleneck: how often the diagnosis names it (30 minutes)
+#   make screenshots  every page of the server as a picture, in build/screenshots
 #   make install PREFIX=/usr/local
 
 PREFIX ?= /usr/local
 SECONDS ?= 7200
 
-.PHONY: all demo check check-interop soak bench corpus install clean format lint man fuzz deps-build deps-check deps-bench
+.PHONY: all demo check check-interop soak bench corpus screenshots install clean format lint man fuzz deps-build deps-check deps-bench
 
 all: deps-build
 	@scripts/build release product
@@ -50,8 +51,14 @@ bench: deps-check deps-bench
 
 # on an otherwise idle machine: what else runs is a neighbour
 corpus: deps-check
+	@scripts/deps corpus
 	@scripts/build release
 	@tests/corpus/run $(CORPUS)
+	@[ -n "$(CORPUS)" ] || [ "$$(id -u)" != 0 ] || tests/corpus/crosscheck
+
+screenshots: deps-check
+	@scripts/build release
+	@scripts/screenshots
 
 install: all
 	@cmake --install build --prefix "$(PREFIX)"

@@ -3,6 +3,7 @@
 find_library(MNL mnl REQUIRED)
 find_library(ARCHIVE archive)
 find_library(BLAS blas)
+find_library(CRYPT crypt)
 find_library(DEFLATE deflate)
 find_library(HDF5 NAMES hdf5_serial hdf5)
 find_path(HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)

@@ -24,6 +24,8 @@ const struct module_row module_table[] = {
 	{"sqlite_table", "exports tables to SQLite files"},
 	{"table", "formats tables to the width of the terminal"},
 	{"top", "live view of a job on the terminal"},
+	{"password", "passwords of users of `plimsoll serve`"},
+	{"web", "web server of `plimsoll serve`, with its pages"},
 	{"zmq", "messages between nodes, collectors and operators"},
 	{"zstd", "compresses batches of samples and tables"},
 	{NULL, NULL},

@@ -178,7 +178,6 @@ delete nosuch
 drop
 dump
 dump nosuch
-gui
 list nosuch
 list thread_metrics
 list bogus=1

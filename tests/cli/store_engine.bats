@@ -22,6 +22,18 @@ teardown_file() {
   done
 }
 
+@test "viewers see their jobs on PostgreSQL" {
+  run env PL_STORE_URLS="$PGURL" "$PROGRAMS/test_viewer"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "the list of jobs is right on PostgreSQL" {
+  run env PL_STORE_URLS="$PGURL" "$PROGRAMS/test_job_list"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "a store is used as the user that the URL names" {
   run env PL_STORE_URLS="${PGURL/user=plimsoll/user=nobody-at-all}" "$PROGRAMS/test_store_engine_statements"
   [ "$status" -ne 0 ]

@@ -776,6 +776,30 @@ def sacct():
     write("sacct", "bad-header", "       JobID    State\n------------ --------\n5 FAILED\n")
 
 
+# ---- targets of requests -----------------------------------------------------------------------
+
+def targets():
+    def put(name, method, target):
+        text = method + "\n" + target
+        # the length decides whether the pages are below /x
+        write("target", name, text if len(text.encode("latin-1")) % 2 else method + "\n/x" + target)
+    put("list", "GET", "/api/v1/jobs?where=user+%3D+ann&from=-7d&tag=op:cut&desc=1&limit=50")
+    put("procs", "GET", "/api/v1/jobs/685000/procs?order=-cpu_time&limit=10&offset=5&failed&exe=sh&where=rssmax%3E1G")
+    put("compare", "GET", "/api/v1/compare?a=1&a=2&b=3&metric=all&with_failed=yes&min_effect=5")
+    put("change", "PUT", "/api/v1/jobs/685000@2026-01-01/annotations")
+    put("model", "DELETE", "/api/v1/models/caf%C3%A9")
+    put("page", "GET", "/?view=a&text=%22x%22")
+    put("up", "GET", "/ui/%2e%2e/%2e%2e/etc/passwd")
+    put("slash", "GET", "/api/v1/jobs/a%2fb/tree")
+    put("option", "GET", "/api/v1/jobs/--db=x/tree?depth=-1")
+    put("escapes", "GET", "/api/v1/jobs/%zz%4?%=%&&=&a=%00%0a")
+    put("bytes", "GET", "/api/v1/jobs/%ff%fe?where=%c0%af")
+    put("twice", "GET", "/api/v1/jobs/a/tree?depth=1&depth=2")
+    put("many", "GET", "/api/v1/alerts?" + "&".join("jobs=%d" % i for i in range(70)))
+    put("deep", "GET", "/a" * 20)
+    put("absolute", "GET", "http://evil/api")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -797,3 +821,4 @@ if __name__ == "__main__":
     sacct()
     colmet()
     marks()
+    targets()

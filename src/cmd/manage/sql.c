@@ -9,9 +9,28 @@
 #include "views/stream_table.h"
 
 struct sql_options {
-	bool json, csv;
-	uint64_t timeout_ns;
+	bool json, csv, arrays;
+	uint64_t timeout_ns, limit;
 };
+
+/* What is printed, and how many rows may follow. */
+struct rows {
+	struct stmt *st;
+	uint64_t left;
+	bool cut; /* there are more */
+};
+
+static int next_row(struct rows *r)
+{
+	int got = stmt_step(r->st);
+
+	if (got == 1 && !r->left) {
+		r->cut = true;
+		return 0;
+	}
+	r->left -= got == 1;
+	return got;
+}
 
 /* ---- what is allowed ------------------------------------------------------------------------ */
 
@@ -61,8 +80,9 @@ static void add_value(struct strbuf *out, struct stmt *st, int i)
 	strbuf_add(out, s ? s : "", n);
 }
 
-static int print_rows(struct stmt *st, int first, bool csv)
+static int print_rows(struct rows *q, int first, bool csv)
 {
+	struct stmt *st = q->st;
 	const struct store_engine *e = st->store->engine;
 	size_t count = (size_t)e->columns(st);
 	_cleanup_free_ struct terminal_table_column *columns = xcalloc(count, sizeof(*columns));
@@ -76,7 +96,7 @@ static int print_rows(struct stmt *st, int first, bool csv)
 		columns[i].flags = kind == STORE_INT || kind == STORE_REAL ? COLUMN_RIGHT : 0;
 	}
 	stream_table_begin(&g, columns, count, csv, stdout);
-	for (; r == 1; r = stmt_step(st)) {
+	for (; r == 1; r = next_row(q)) {
 		for (size_t i = 0; i < count; i++) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -89,10 +109,10 @@ static int print_rows(struct stmt *st, int first, bool csv)
 	return r < 0 ? r : written;
 }
 
-static void json_value(struct json_writer *j, struct stmt *st, int i)
+/* name NULL: an element of an array. */
+static void json_value(struct json_writer *j, struct stmt *st, int i, const char *name)
 {
 	const struct store_engine *e = st->store->engine;
-	const char *name = e->column_name(st, i);
 	size_t n;
 
 	switch (e->kind(st, i)) {
@@ -115,21 +135,52 @@ static void json_value(struct json_writer *j, struct stmt *st, int i)
 	}
 }
 
-static int print_json(struct stmt *st, int first)
+static int print_json(struct rows *q, int first)
 {
+	struct stmt *st = q->st;
 	int count = st->store->engine->columns(st), r;
 	struct json_rows out;
 
 	json_rows_begin(&out, stdout);
-	for (r = first; r == 1; r = stmt_step(st)) {
+	for (r = first; r == 1; r = next_row(q)) {
 		json_begin_object(&out.j, NULL);
 		for (int i = 0; i < count; i++)
-			json_value(&out.j, st, i);
+			json_value(&out.j, st, i, st->store->engine->column_name(st, i));
 		json_end_object(&out.j);
 		json_rows_next(&out);
 	}
 	int written = json_rows_end(&out);
 	return r < 0 ? r : written;
+}
+
+/* One object, so that names may repeat and a result without rows has its columns. */
+static int print_arrays(struct rows *q, int first)
+{
+	struct stmt *st = q->st;
+	const struct store_engine *e = st->store->engine;
+	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
+	int count = e->columns(st), r;
+
+	json_begin_object(&j, NULL);
+	json_begin_array(&j, "columns");
+	for (int i = 0; i < count; i++)
+		json_str(&j, NULL, e->column_name(st, i));
+	json_end_array(&j);
+	json_begin_array(&j, "rows");
+	for (r = first; r == 1; r = next_row(q)) {
+		json_begin_array(&j, NULL);
+		for (int i = 0; i < count; i++)
+			json_value(&j, st, i, NULL);
+		json_end_array(&j);
+		if (j.out.len > 65536) {
+			fwrite(j.out.buf, 1, j.out.len, stdout);
+			strbuf_reset(&j.out);
+		}
+	}
+	json_end_array(&j);
+	json_bool(&j, "truncated", q->cut);
+	json_end_object(&j);
+	return r < 0 ? r : json_write(&j, stdout);
 }
 
 /* ---- command -------------------------------------------------------------------------------- */
@@ -147,9 +198,15 @@ static int run(struct context *ctx, int argc PL_UNUSED, char **argv)
 	bool superuser = !strcmp(config_get(&ctx->config, SETTING_SQL_SUPERUSER), "yes");
 	int r = s->engine->guard(s, o->timeout_ns, superuser);
 	_cleanup_stmt_ struct stmt *st = r < 0 ? NULL : stmt_prepare(s, argv[0]);
-	r = st ? stmt_step(st) : -EIO;
+	struct rows q = {.st = st, .left = o->limit};
+	r = st ? next_row(&q) : -EIO;
 	if (r >= 0)
-		r = o->json ? print_json(st, r) : print_rows(st, r, o->csv);
+		r = o->arrays ? print_arrays(&q, r)
+		    : o->json ? print_json(&q, r)
+			      : print_rows(&q, r, o->csv);
+	if (r >= 0 && q.cut && !o->arrays)
+		log_warn("more than %llu rows; the rest is not printed (--limit)",
+			 (unsigned long long)o->limit);
 	return report_store_error(s, r);
 }
 
@@ -158,7 +215,12 @@ static const struct option_row rows[] = {
 	{OPT_DURATION, 0, "timeout", "TIME",
 	 "interrupt the statement after this time; default 10m; 0s: never",
 	 AT(struct sql_options, timeout_ns)},
+	{OPT_COUNT, 'n', "limit", "N", "at most N rows; default: all",
+	 AT(struct sql_options, limit)},
 	ROW_JSON(struct sql_options),
+	{OPT_FLAG, 0, "arrays", NULL,
+	 "print one JSON object: columns, rows as arrays, and whether --limit cut them off",
+	 AT(struct sql_options, arrays)},
 	ROWS_STORE,
 };
 
@@ -185,6 +247,6 @@ const struct command command_sql = {
 		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
 		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
 	OPTIONS(struct sql_options, rows),
-	.defaults = &(const struct sql_options){.timeout_ns = 600 * SECONDS},
+	.defaults = &(const struct sql_options){.timeout_ns = 600 * SECONDS, .limit = UINT64_MAX},
 	.run = run,
 };

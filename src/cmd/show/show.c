@@ -1,16 +1,32 @@
-/* plimsoll show: all about one job of the store. */
+/* plimsoll show: all about one job, and its address in the web server. */
+#include <errno.h>
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "store/query.h"
 #include "views/jobs/job_show.h"
+#include "web/access/browser.h"
 
 struct show_options {
-	bool json, csv;
+	bool json, csv, url;
 };
+
+/* Only of a job that the store has: those are the pages of the server. */
+static int print_url(struct store *s, int64_t no)
+{
+	_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
+	_cleanup_free_ char *id = job_id_of(s, no);
+	int r = id ? job_label(s, no, id, &label) : -ENOENT;
+
+	return r < 0 ? r : serve_print_page(label.buf);
+}
 
 static int show(struct context *ctx, struct store *s, int64_t no)
 {
 	const struct show_options *o = ctx->options;
+
+	if (o->url)
+		return print_url(s, no);
 	_cleanup_(jobshow_release) struct jobshow job = {.list = JOBLIST_INIT};
 	int r = jobshow_load(&job, s, no);
 
@@ -27,6 +43,9 @@ static int show(struct context *ctx, struct store *s, int64_t no)
 static const struct option_row rows[] = {
 	{OPT_FLAG, 0, "csv", NULL, "print CSV with two columns, name and value",
 	 AT(struct show_options, csv)},
+	{OPT_FLAG, 0, "url", NULL,
+	 "print the address of the job's page in your running `plimsoll serve`",
+	 AT(struct show_options, url)},
 	ROW_JSON(struct show_options),
 	ROWS_STORE,
 };
@@ -46,4 +65,5 @@ const struct command command_show = {
 		    "  plimsoll show --json 685000 | jq .sums.rchar\n",
 	OPTIONS(struct show_options, rows),
 	.show = show,
+	.shows_unstored = true,
 };

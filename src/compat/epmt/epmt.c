@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "compat/epmt/epmt.h"
 #include "core/text/similar.h"
+#include "web/server.h"
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
@@ -85,6 +86,14 @@ static int run_annotate(struct context *ctx, const struct epmt *e)
 	return do_annotate(ctx, &o, e->word_count, e->words);
 }
 
+/* At the port of EPMT's own interface, whose old addresses lead to the pages. */
+static int run_gui(struct context *ctx, const struct epmt *e PL_UNUSED)
+{
+	const struct serve_options o = {.listen = "127.0.0.1:8050", .base_path = ""};
+
+	return do_serve(ctx, &o);
+}
+
 /* All words are Jupyter's. */
 static int run_notebook(struct context *ctx, const struct epmt *e)
 {
@@ -156,8 +165,6 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 	static const struct {
 		const char *name, *instead;
 	} rows[] = {
-		{"gui",
-		 "there is no graphical interface yet; `epmt list` and `epmt dump` show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
 		{"unittest", "`make check` in the source tree runs the tests"},
 	};
@@ -195,7 +202,9 @@ const struct epmt_command epmt_commands[] = {
 	 NULL},
 	{"explore", "EXPERIMENT", "show the components and time segments of an experiment",
 	 epmt_explore, NULL},
-	{"gui", "", "(there is no graphical interface in this version)", say_instead, NULL},
+	{"gui", "", "show the jobs of the store in a browser", run_gui,
+	 "It prints a link to pages that only this host can reach, at EPMT's port, and ends with "
+	 "Ctrl-C. `plimsoll\nserve` has options."},
 	{"help", "[COMMAND | api [FUNCTION ...]]", "print this, with all settings", run_help,
 	 "help api lists the functions of the Python modules; with names it explains these."},
 	{"integration", "", "(not here: make check)", say_instead, NULL},

@@ -1,0 +1,15 @@
+/* Jobs as links, the first ones and the rest on demand. */
+import {el, text} from './view.js';
+import {jobLink} from './api.js';
+
+const MOST = 12;
+export const jobLinks = (ids) => {
+	const one = (id) => el('li', {}, el('a', {href: jobLink(id)}, text(id)));
+	const list = el('ul', {class: 'inline'}, ids.slice(0, MOST).map(one));
+	if (ids.length > MOST)
+		list.append(el('li', {}, el('button', {type: 'button', class: 'plain', onclick: (e) => {
+			e.target.parentElement.remove();
+			list.append(...ids.slice(MOST).map(one));
+		}}, 'and ' + (ids.length - MOST) + ' more')));
+	return list;
+};

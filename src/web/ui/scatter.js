@@ -1,0 +1,81 @@
+/* Two metrics of the jobs that a filter selects, as points; those in a rectangle that is dragged are listed. */
+import {get, jobLink} from './api.js';
+import {choice, el, empty, field, fill, panel, setState, state, table, text} from './view.js';
+import {number, outcome} from './format.js';
+import {metrics} from './columns.js';
+import {dots, figure, linear, logarithmic, plane, redrawn, selectable} from './plane.js';
+
+const MOST = 2000, PAGE = 500;
+const byName = (name) => metrics.find((m) => m.name === name);
+
+const load = async (signal) => {
+	const s = state(), jobs = [];
+	let after = null, total = null;
+	do {
+		const data = await get('jobs', {where: s.where, sort: 'start', desc: true, limit: PAGE, after}, signal);
+		jobs.push(...data.jobs);
+		after = data.next;
+		total = data.total;
+	} while (after && jobs.length < MOST);
+	return {jobs, total, more: Boolean(after)};
+};
+const listOf = (jobs, x, y) => [el('h3', {}, number(jobs.length) + ' jobs in the rectangle'),
+	table([{label: 'Job', cell: (j) => el('a', {href: jobLink(j.jobid)}, text(j.jobid))}, {label: 'Name', cell: (j) => text(j.jobname || '')},
+		{label: 'User', cell: (j) => text(j.user || '')},
+		...[x, y].map((m) => ({label: m.label, n: true, value: m.value, cell: (j) => m.text(j)}))], jobs, {caption: 'Jobs'})];
+
+const draw = (place, list, {jobs, total, more}, [x, y], log) => {
+	const points = jobs.map((job) => ({job, x: x.value(job), y: y.value(job)})).filter((p) =>
+		Number.isFinite(p.x) && Number.isFinite(p.y) && (!log || (p.x > 0 && p.y > 0)));
+	if (!points.length) {
+		place.replaceChildren(empty('No job has both metrics.', jobs.length ? 'Choose others.' : 'No job matches the filter.'));
+		return;
+	}
+	const scale = (m, key) => (from, to) => (log ? logarithmic : linear)(points.map((p) => p[key]), m.unit, from, to);
+	const canvas = el('div', {});
+	redrawn(canvas, () => {
+		const p = plane(canvas, {height: 460, xs: scale(x, 'x'), ys: scale(y, 'y'), xLabel: x.label, yLabel: y.label,
+			label: y.label + ' by ' + x.label + ' of ' + points.length + ' jobs'});
+		dots(p, points.map((point) => Object.assign(point, {href: jobLink(point.job.jobid), title: 'Job ' + text(point.job.jobid),
+			kind: outcome(point.job)[0], rows: [['name', text(point.job.jobname || '')], ['user', text(point.job.user || '')],
+				[x.label, x.text(point.job)], [y.label, y.text(point.job)], ['ended', outcome(point.job)[1]]]})));
+		selectable(p, (box) => {
+			const inside = (q) => box && p.x.at(q.x) >= box[0] && p.x.at(q.x) <= box[1] && p.y.at(q.y) >= box[2] && p.y.at(q.y) <= box[3];
+			for (const q of points)
+				q.dot.classList.toggle('marked', Boolean(inside(q)));
+			list.replaceChildren(...(box ? listOf(points.filter(inside).map((q) => q.job), x, y) : []));
+			sortable(list);
+		});
+		canvas.replaceChildren(p.svg);
+	});
+	place.replaceChildren(el('p', {class: 'dim'}, number(points.length) + ' jobs' + (more ? ', the newest' +
+		(total ? ' of ' + number(total) : '') : '') + '. Drag a rectangle to list the jobs in it; failed jobs are red.'), figure(canvas));
+};
+
+export const showScatter = (page) => {
+	const s = state(), place = el('div', {}), list = el('div', {});
+	const options = metrics.map((m) => [m.name, m.label]);
+	const where = el('input', {type: 'search', class: 'code', value: s.where || '', placeholder: 'duration > 1h', name: 'where',
+		autocomplete: 'off', spellcheck: 'false'});
+	const x = choice(options, byName(s.x) ? s.x : 'duration', {name: 'x'}), y = choice(options, byName(s.y) ? s.y : 'cpu_time', {name: 'y'});
+	const log = el('input', {type: 'checkbox', checked: s.log !== '0', id: 'log'});
+	let data = null, result = null;
+	const again = () => {
+		setState({x: x.value, y: y.value, log: log.checked ? null : '0'}, {replace: true});
+		list.replaceChildren();
+		if (data)
+			draw(place, list, data, [byName(x.value), byName(y.value)], log.checked);
+	};
+	for (const input of [x, y, log])
+		input.addEventListener('change', again);
+	page.append(el('section', {'aria-label': 'Which jobs'}, el('form', {class: 'fields', onsubmit: (e) => {
+		e.preventDefault();
+		setState({where: where.value.trim()});
+		result.reload();
+	}}, field('Filter', where, {wide: true}), field('Across', x), field('Up', y), el('label', {class: 'check'}, log, ' logarithmic'),
+	el('button', {type: 'submit', class: 'main'}, 'Show'))), panel('scatter', 'Scatter', place, list));
+	result = fill(place, load, (loaded) => {
+		data = loaded;
+		again();
+	});
+};

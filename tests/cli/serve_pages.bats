@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# The pages of `plimsoll serve` as a browser shows them: one Chromium looks at all of them (serve_pages_check.py), the
+# tests hold what it saw against what the commands say of the same store.
+
+# shellcheck source=tests/cli/lib.bash
+. "${PL_SOURCE:?}/tests/cli/lib.bash" || exit 1
+load browser
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  export PLIMSOLL_PREFIX=$PWD/prefix XDG_RUNTIME_DIR=$PWD/run PLIMSOLL_DB=$PWD/jobs.db
+  export PLIMSOLL_FAILED_DIR=$PWD/failed
+  mkdir home failed
+  echo none >failed/broken.tgz
+  echo 'broken.tgz: not an archive' >failed/broken.tgz.reason
+  mkdir -m 700 run
+  "$PROGRAMS/bench-site" jobs.db 400 20 30 7 || return 1
+  plimsoll run -q --submit --sample 100ms -j known-good --tags part:all -- sh -c 'for i in 1 2 3; do sleep 0.2; done' || return 1
+  plimsoll run -q --submit -j known-bad -- sh -c 'sleep 0.1; exit 3' || :
+  plimsoll model -q create norm --where 'status = completed' || return 1
+  look serve_pages_check.py "$PWD/jobs.db"
+}
+
+count() {
+  plimsoll query --db "$BATS_FILE_TMPDIR/jobs.db" --ids -n 100000 "$@" | wc -l
+}
+
+@test "no page says anything on the console, breaks its policy or asks another host" {
+  see console .console '[]'
+  see elsewhere .elsewhere '[]'
+  see navigation .navigation '["Jobs","Compare","Experiments","Models","Alerts","Nodes","Inbox","SQL"]'
+}
+
+@test "the list of jobs and its sums are those of the store" {
+  see jobs .tiles.Jobs "\"$(count)\""
+  see failed .tiles.Failed "\"$(count 'status = failed')\""
+  see running .tiles.Running "\"$(count 'status = running')\""
+  see range .range "\"1–50 of $(count)\""
+  see next .next "[\"51–100 of $(count)\",0]"
+  see cells '.cells | [.[0], .[1], .[2], .[8] != "", .[9]]' '["known-good","completed","sh",true,"4"]'
+  see raw .raw "\"$(plimsoll sql --db "$BATS_FILE_TMPDIR/jobs.db" --csv "SELECT duration FROM jobs WHERE jobid = 'known-good'" | tail -n 1)\""
+}
+
+@test "filters, columns and order are in the link, and work by keys" {
+  see nothing .nothing '"No job matches."'
+  see 'failed ones are red' .failed '["rgb(168, 36, 28)"]'
+  see filtered .filtered '["known-bad","known-good"]'
+  see link .link '"jobid ~ known*"'
+  see reloaded .reloaded '"jobid ~ known*"'
+  see 'a bad filter' '.["bad filter"] | test("expected a value")' true
+  see at .at '"known-bad"'
+  see focus .focus true
+}
+
+@test "the page of a job has its report, what a server can add, and what to save" {
+  see title .title '"Job known-good, sh"'
+  see status .status '"completed"'
+  see sections '.sections | [contains(["verdict"], ["figures"], ["series"], ["tree"], ["process-list"], ["thread-list"], ["advice"], ["edit"])] | all' true
+  see processes '.figures.Processes | test("^4")' true
+  see contents .contents true
+  see tip .tip false
+  see zoomed .zoomed true
+  see list .processes 4
+  see exports '.exports | contains(["?format=parquet"])' true
+  see missing .missing '"Not found"'
+}
+
+@test "annotations can be changed, of any type" {
+  see annotation .annotation '["{\"by\":[1,\"<b>\"]}"]'
+  equal stored "$(plimsoll show --db "$BATS_FILE_TMPDIR/jobs.db" --json known-good | jq -c .annotations)" '{"checked":{"by":[1,"<b>"]}}'
+}
+
+@test "two jobs, scatter, history, experiments, models, alerts and SQL have data" {
+  see compare .compare '["Inconclusive","duration"]'
+  see history '.history | test("^1 run of sh ")' true
+  see experiments '.experiments > 0' true
+  see experiment .experiment true
+  see inbox .inbox '["broken.tgz","broken.tgz: not an archive"]'
+  see nodes .nodes '"No collector of yours runs on this host."'
+  see model .model '"norm"'
+  see sql .sql '[["known-bad","2"],["known-good","4"]]'
+  see schema .schema '["jobs","job_tags"]'
+  see refused '.["sql refused"] | length > 10' true
+}
+
+@test "every page fits 375 and 1440 pixels, and its text has contrast in light and dark" {
+  see wide .wide '[]'
+  see contrast .contrast '[]'
+}
+
+@test "a page survives the end of the server and of the store, says what is wrong and goes on by itself" {
+  see ended .ended 0
+  see 'no server' '.["no server"] | test("does not answer") and test("plimsoll serve")' true
+  see 'no session' '.["no session"] == null or (.["no session"] | test("plimsoll serve --link"))' true
+  see again .again 2
+  see 'no store' '.["no store"] | test("jobs.db")' true
+  see 'store again' '.["store again"]' 2
+}
+
+@test "the front end has at most 150 kB, compressed" {
+  local sum=0 file
+  for file in "$PL_SOURCE"/src/web/ui/* "$PL_SOURCE"/src/report/html/assets/*; do
+    sum=$((sum + $(gzip -9c "$file" | wc -c)))
+  done
+  at_most size "$sum" 150000
+}

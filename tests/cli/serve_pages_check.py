@@ -1,0 +1,278 @@
+"""Looks at the pages of `plimsoll serve` with one Chromium and prints what it saw as JSON.
+
+    serve_pages_check.py HOME STORE
+
+Starts the server itself, ends it, starts it again at the same port, takes the store away and brings it back. 77: there is
+no browser that starts here.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import browser
+
+home, store = sys.argv[1:3]
+seen = {}
+
+
+class Server:
+    def __init__(self, *options, port=0):
+        self.process = subprocess.Popen(
+            ["plimsoll", "serve", "--db", store, "--listen", "127.0.0.1:%d" % port, *options],
+            stdout=subprocess.PIPE, text=True)
+        self.link = self.process.stdout.readline().strip()
+        self.base = re.match(r"http://[^/]+", self.link).group()
+        self.port = int(self.base.rsplit(":", 1)[1])
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=20)
+        self.process.stdout.close()
+        return status
+
+
+TEXT = "(document.querySelector(%s)?.innerText ?? null)"
+ROWS = "[...document.querySelectorAll('.joblist tbody tr')].length"
+IDS = "[...document.querySelectorAll('.joblist tbody tr')].map((r) => r.querySelector('a').textContent)"
+TILES = "Object.fromEntries([...document.querySelectorAll('.tiles .figure')].map((f) => " \
+        "[f.querySelector('dt').textContent, f.querySelector('dd').textContent]))"
+READY = "!document.querySelector('[aria-busy], .loading, .stale')"
+LINKS = "[...document.querySelectorAll('#pages a')].map((a) => a.textContent)"
+
+
+def text(b, selector):
+    return b.run(TEXT % json.dumps(selector))
+
+
+class Pages:
+    """Opens pages of one server, and keeps what they say on the console."""
+
+    def __init__(self, b, base):
+        self.b, self.base, self.said, self.elsewhere = b, base, [], []
+
+    def keep(self):
+        self.said += self.b.console
+        self.elsewhere += [u for u in self.b.requests if not u.startswith((self.base + "/", "data:", "blob:"))]
+        self.b.console, self.b.requests = [], []
+
+    def open(self, path, until, **how):
+        self.keep()
+        self.b.visit(self.base + path, **how)
+        self.b.until("Boolean(%s)" % until)
+        self.b.settle()
+
+
+def fill_in(b, selector, value):
+    b.run("(() => { const e = document.querySelector(%s); e.focus(); e.value = %s;"
+          "e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})); })()"
+          % (json.dumps(selector), json.dumps(value)))
+
+
+
+
+def look_at_jobs(b, pages):
+    pages.open("/", ROWS + " === 50")
+    b.until("document.querySelector('.tiles dd').textContent !== '\u2013'")
+    seen["navigation"] = b.run(LINKS)
+    seen["tiles"] = b.run(TILES)
+    seen["range"] = text(b, "#range-shown")
+    first = b.run(IDS)
+
+    # the next page and back
+    b.run("document.getElementById('next').click()")
+    b.until("%s[0] !== %s" % (IDS, json.dumps(first[0])))
+    seen["next"] = [text(b, "#range-shown"), len(set(first) & set(b.run(IDS)))]
+    b.run("history.back()")
+    b.until("%s[0] === %s" % (IDS, json.dumps(first[0])))
+
+    # quick filters and a filter, which are in the link
+    labels = "[...document.querySelectorAll('#filter label')].find((l) => l.textContent === %s).htmlFor"
+    user, status = (b.run(labels % json.dumps(name)) for name in ("User", "Status"))
+    fill_in(b, "#" + user, "nobody-at-all")
+    b.until("Boolean(document.querySelector('.empty'))")
+    seen["nothing"] = text(b, ".empty-title")
+    fill_in(b, "#" + user, "")
+    b.until(ROWS + " === 50")
+    fill_in(b, "#" + status, "failed")
+    b.until("[...document.querySelectorAll('.joblist .status')].every((s) => s.classList.contains('failed'))")
+    seen["failed"] = b.run("[...new Set([...document.querySelectorAll('.joblist .status')].map((s) => getComputedStyle(s).color))]")
+    seen["failed range"] = text(b, "#range-shown")
+    fill_in(b, "#" + status, "")
+    where = b.run(labels % json.dumps("Filter"))
+    fill_in(b, "#" + where, "jobid ~ known*")
+    b.until(ROWS + " === 2")
+    seen["filtered"] = sorted(b.run(IDS))
+    seen["link"] = b.run("new URLSearchParams(location.search).get('where')")
+    pages.open(b.run("location.pathname + location.search"), ROWS + " === 2")
+    seen["reloaded"] = b.run("document.getElementById(%s).value" % json.dumps(where))
+    seen["cells"] = b.run("[...document.querySelectorAll('.joblist tbody tr')].map((r) => [...r.cells].slice(1).map((c) => c.innerText))"
+                          ".find((r) => r[0] === 'known-good')")
+    b.run("document.querySelector('[aria-pressed]').click()")
+    b.until("document.querySelector('.joblist thead').innerText.includes('Duration (us)')")
+    seen["raw"] = b.run("[...document.querySelectorAll('.joblist tbody tr')].map((r) => [...r.cells].slice(1).map((c) => c.innerText))"
+                        ".find((r) => r[0] === 'known-good')[6]")
+    pages.keep()
+
+    # a filter that cannot be read
+    fill_in(b, "#" + where, "duration >")
+    b.until("Boolean(document.querySelector('#job-table [role=alert]'))")
+    seen["bad filter"] = text(b, "#job-table [role=alert]")
+    b.console = [line for line in b.console if "a status of 400" not in line]
+    pages.keep()
+
+    # keys: the first job, and Enter opens it
+    pages.open("/?where=jobid+~+known*&sort=jobid", ROWS + " === 2")
+    b.key("j")
+    b.key("j")
+    b.key("k")
+    seen["at"] = b.run("document.querySelector('.joblist tr.at a').textContent")
+    b.key("/")
+    seen["focus"] = b.run("document.activeElement.id === %s" % json.dumps(where))
+
+
+def look_at_job(b, pages):
+    pages.open("/job/known-good", "document.querySelector('#report')?.dataset.round === '1'")
+    seen["title"] = text(b, "h1")
+    seen["status"] = text(b, "#job-status")
+    seen["sections"] = b.run("[...document.querySelectorAll('.sections > section')].map((s) => s.id)")
+    seen["figures"] = b.run("Object.fromEntries([...document.querySelectorAll('#figures .figure')].map((f) => "
+                            "[f.querySelector('dt').textContent, f.querySelector('dd').textContent]))")
+    seen["contents"] = b.run("[...document.querySelectorAll('#contents a')].every((a) => document.querySelector(a.hash))")
+    at = b.box("#series .plot")
+    b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    seen["tip"] = b.run("document.getElementById('tip').hidden")
+    b.drag(at["x"] + at["width"] / 4, at["y"] + 40, at["x"] + at["width"] / 2)
+    seen["zoomed"] = b.run("!document.getElementById('range').hidden")
+    b.run("document.getElementById('process-list').scrollIntoView()")
+    b.until("document.querySelectorAll('#process-list tbody tr').length > 1")
+    seen["processes"] = b.run("document.querySelectorAll('#process-list tbody tr').length")
+    b.run("document.querySelector('#process-list tbody button').click()")
+    b.until("document.querySelectorAll('#thread-list tbody tr').length > 0")
+    seen["exports"] = b.run("[...document.querySelectorAll('.job-head .menu a')].map((a) => new URL(a.href).search)")
+
+    # an annotation is added, saved, and there after a reload
+    b.run("document.getElementById('edit').scrollIntoView()")
+    b.until("Boolean(document.getElementById('edit-annotations'))")
+    b.run("document.querySelector('#edit-annotations button[type=button]:not([aria-label])').click()")
+    b.run("(() => { const row = document.querySelector('#edit-annotations tbody tr:last-child');"
+          "row.querySelector('.key').value = 'checked'; row.querySelector('.value').value = '{\"by\": [1, \"<b>\"]}';"
+          "document.getElementById('edit-annotations').requestSubmit(); })()")
+    b.until("document.querySelector('#edit-annotations .said').textContent === 'Saved.'")
+    pages.open("/job/known-good?again", "document.querySelector('#edit-annotations .value')")
+    seen["annotation"] = b.run("[...document.querySelectorAll('#edit-annotations .value')].map((e) => e.value)")
+    pages.keep()
+
+    pages.open("/job/no-such-job", "document.querySelector('#job-head [role=alert]')")
+    seen["missing"] = text(b, "#job-head [role=alert] h3")
+    b.console = [line for line in b.console if "a status of 404" not in line]
+    pages.keep()
+
+
+def look_at_others(b, pages):
+    pages.open("/compare?a=known-bad&b=known-good&with_failed=1", "document.querySelector('#metrics tbody tr')")
+    seen["compare"] = [text(b, ".finding h3"), b.run("document.querySelector('#metrics tbody td').textContent")]
+    pages.open("/compare?view=scatter&where=jobid+~+known*", "document.querySelectorAll('.dots circle').length === 2")
+    pages.open("/compare?view=scatter", "document.querySelectorAll('.dots circle').length > 100")
+    pages.open("/compare?view=history&job=known-good", "document.querySelector('.dots circle')")
+    seen["history"] = text(b, "#page > div p")
+    pages.open("/experiments", "document.querySelector('#all tbody tr')")
+    seen["experiments"] = b.run("document.querySelectorAll('#all tbody tr').length")
+    b.run("document.querySelector('#all tbody a').click()")
+    b.wait("Page.loadEventFired")
+    b.until("Boolean(document.querySelector('#groups tbody tr'))")
+    seen["experiment"] = b.run("document.querySelectorAll('.strip a').length > 0")
+    pages.open("/models", "document.querySelector('table tbody tr')")
+    seen["model"] = text(b, "tbody td")
+    pages.open("/models?model=norm&where=jobid+~+known*", "document.querySelector('#analysis tbody tr') && document.querySelector('#model')")
+    pages.open("/alerts?all=1", "document.querySelector('.empty, tbody tr')")
+    pages.open("/inbox", "document.querySelector('tbody tr')")
+    seen["inbox"] = b.run("[0, 3].map((i) => document.querySelector('tbody tr').cells[i].textContent)")
+    pages.open("/nodes", "document.querySelector('.empty')")
+    seen["nodes"] = text(b, ".empty-title")
+    pages.open("/sql?sql=select+jobid,processes+from+jobs+where+jobid+like+'known%25'+order+by+1", "document.querySelector('#rows tbody tr')")
+    seen["sql"] = b.run("[...document.querySelectorAll('#rows tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+    seen["schema"] = b.run("[...document.querySelectorAll('aside summary')].map((s) => s.textContent).slice(0, 2)")
+    pages.keep()
+    pages.open("/sql?sql=delete+from+jobs", "document.querySelector('#rows [role=alert]')")
+    seen["sql refused"] = text(b, "#rows [role=alert]")
+    b.console = [line for line in b.console if "a status of 400" not in line]
+    pages.keep()
+
+
+ALL = ["/", "/job/known-good", "/compare?a=known-bad&b=known-good&with_failed=1", "/compare?view=scatter", "/compare?view=history&job=known-good",
+       "/experiments", "/models", "/alerts?all=1", "/inbox", "/nodes", "/sql?sql=select+*+from+jobs+limit+5"]
+SETTLED = "document.querySelector('#page')?.children.length && " + READY + \
+          " && (!document.querySelector('#report') || document.querySelector('#report').dataset.round)"
+
+
+def look_at_widths(b, pages):
+    seen["wide"], seen["contrast"] = [], []
+    for path in ALL:
+        for width in (375, 1440):
+            for dark in (False, True):
+                pages.open(path, SETTLED, width=width, dark=dark)
+                over = b.run("document.documentElement.scrollWidth - innerWidth")
+                if over > 0:
+                    seen["wide"].append([path, width, over])
+                if width == 1440:
+                    c = b.run(browser.CONTRAST)
+                    if c["least"] < 4.5:
+                        seen["contrast"].append([path, dark, c])
+    pages.keep()
+
+
+def look_at_faults(b, pages, server):
+    """The server ends and comes back; the store goes and comes back. Returns the server that runs then."""
+    alert, waits = "#job-table [role=alert]", "Boolean(document.querySelector('#job-table [role=alert]'))"
+    pages.open("/?where=jobid+~+known*", ROWS + " === 2")
+    seen["ended"] = server.end()
+    b.run("document.querySelector('.joblist thead button').click()")
+    b.until(waits)
+    seen["no server"] = text(b, alert)
+    server = Server("--write", port=server.port)
+    b.until("document.querySelector('%s')?.innerText.includes('--link') || !document.querySelector('%s')" % (alert, alert))
+    seen["no session"] = text(b, alert)
+    b.run("fetch(%s).then(() => 0)" % json.dumps(server.link))  # as another tab would
+    b.until("!document.querySelector('%s') && %s === 2" % (alert, ROWS))
+    seen["again"] = b.run(ROWS)
+
+    os.rename(store, store + ".away")
+    b.run("document.querySelector('.joblist thead button').click()")
+    b.until(waits)
+    seen["no store"] = text(b, alert)
+    os.rename(store + ".away", store)
+    b.until("!document.querySelector('%s')" % alert)
+    seen["store again"] = b.run(ROWS)
+    b.console = []
+    pages.keep()
+    return server
+
+
+def main():
+    if not browser.find():
+        sys.exit(77)
+    try:
+        b = browser.Browser(home, limit=40)
+    except (browser.BrowserError, OSError) as e:
+        print(e, file=sys.stderr)
+        sys.exit(77)
+    server = Server("--write")
+    try:
+        pages = Pages(b, server.base)
+        b.visit(server.link)
+        look_at_jobs(b, pages)
+        look_at_job(b, pages)
+        look_at_others(b, pages)
+        look_at_widths(b, pages)
+        server = look_at_faults(b, pages, server)
+        seen["console"], seen["elsewhere"] = pages.said, pages.elsewhere
+    finally:
+        b.close()
+        server.end()
+    json.dump(seen, sys.stdout)
+
+
+main()

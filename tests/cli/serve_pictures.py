@@ -1,0 +1,38 @@
+"""Takes pictures of the pages of `plimsoll serve`, for scripts/screenshots:
+    serve_pictures.py HOME DIRECTORY"""
+import os
+import re
+import subprocess
+import sys
+
+import browser
+
+home, to = sys.argv[1:3]
+PAGES = [("jobs", "/"), ("job", "/job/demo"), ("compare", "/compare?a=step-12&b=step-1,step-2,step-3,step-4,step-5"),
+         ("scatter", "/compare?view=scatter"), ("history", "/compare?view=history&job=step-1"), ("experiments", "/experiments"),
+         ("experiment", "/experiments?experiment=esm4_historical_D1"), ("models", "/models"), ("alerts", "/alerts?all=1"),
+         ("sql", "/sql?sql=SELECT+user,+count(*)+AS+jobs,+sum(cpu_time)+/+3600e6+AS+cpu_hours%0AFROM+jobs+GROUP+BY+user"
+                 "+ORDER+BY+cpu_hours+DESC")]
+READY = "Boolean(document.querySelector('#page')?.children.length && !document.querySelector('[aria-busy], .loading') && " \
+        "(!document.querySelector('#report') || document.querySelector('#report').dataset.round))"
+
+server = subprocess.Popen(["plimsoll", "serve", "--listen", "127.0.0.1:0", "--write"], stdout=subprocess.PIPE, text=True)
+try:
+    link = server.stdout.readline().strip()
+    base = re.match(r"http://[^/]+", link).group()
+    b = browser.Browser(home)
+    b.visit(link)
+    for name, path in PAGES:
+        for theme in ("light", "dark"):
+            for width in (1440, 375):
+                b.visit(base + path, width=width, height=1000, dark=theme == "dark")
+                b.until(READY)
+                for _ in range(30):
+                    b.settle()
+                b.picture(os.path.join(to, "%s-%s-%d.png" % (name, theme, width)), whole=name != "job")
+                for line in b.console:
+                    print("%s: %s" % (name, line), file=sys.stderr)
+    b.close()
+finally:
+    server.terminate()
+    server.wait()
