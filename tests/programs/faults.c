@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FAULTS_MAX 16
@@ -60,10 +61,23 @@ static unsigned char *image_of(const struct disk_file *f)
 	return (unsigned char *)(w + 1) + (size_t)(f - w->files) * FILE_PAGES * PAGE;
 }
 
-/* Whoever had it may have been killed. */
+/*
+ * Whoever had it may have been killed. So may a waiter that was just woken: its wake-up is lost
+ * then, and the others would sleep for ever, so that nobody sleeps for long.
+ */
 static void take_lock(void)
 {
-	if (pthread_mutex_lock(&w->lock) == EOWNERDEAD)
+	struct timespec until;
+	int r;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += 50000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		r = pthread_mutex_clocklock(&w->lock, CLOCK_MONOTONIC, &until);
+	} while (r == ETIMEDOUT);
+	if (r == EOWNERDEAD)
 		pthread_mutex_consistent(&w->lock);
 }
 
