@@ -25,7 +25,7 @@
 #include "views/jobs/job_details.h"
 #include "views/summary.h"
 
-#define LATE_STEPS 20 /* of 5 ms */
+#define LATE_STEPS 100 /* of 5 ms */
 
 /* ---- before --------------------------------------------------------------------------------- */
 
