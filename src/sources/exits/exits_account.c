@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "core/files/fs.h"
 #include "sources/exits/exits_internal.h"
 
 /* The threads of a process end together, and it is unknown whose record comes last. */
@@ -12,6 +13,8 @@
 /* A process without a job is not looked up again for this long: some fork all the time. */
 #define STRANGER_NS 20000000ull
 #define ENDED_MANY 65536
+/* Threads of a process that are asked for its job, at most. */
+#define THREADS_ASKED 8
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -74,6 +77,27 @@ static uint32_t job_of_stranger(struct exits *e, int pid)
 		e->asked[at].pid = pid;
 		e->asked[at].time_ns = e->now_ns;
 	}
+	return slot;
+}
+
+/* With version 1 the kernel says that a thread which has left is in the root group, also of the
+ * first thread, by which a process is asked for. Another one is still there. */
+static uint32_t job_of_others(struct exits *e, int pid)
+{
+	char path[64];
+	uint32_t slot = SLOT_NONE;
+	unsigned asked = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	_cleanup_list_ DIR *dir = opendir(path);
+	for (struct dirent *d; slot == SLOT_NONE && dir && (d = readdir(dir));) {
+		int tid = (int)strtol(d->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid && asked++ < THREADS_ASKED)
+			slot = exits_ask(e, tid);
+	}
+	if (slot != SLOT_NONE)
+		exits_admit(e, pid, slot);
 	return slot;
 }
 
@@ -149,7 +173,8 @@ static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct 
 		 * until its parent has waited for it */
 		way = &e->losses.by_groups;
 		if (x->tgid && !process)
-			slot = job_of_stranger(e, pid);
+			slot = x->pid == pid && !e->version2 ? job_of_others(e, pid)
+							     : job_of_stranger(e, pid);
 		else if (e->version2 && process)
 			slot = exits_ask(e, pid);
 	}
