@@ -243,6 +243,11 @@ static int announce(struct web_server *w)
 
 	if (access_write_file(&w->access, w->address, &why) < 0)
 		log_warn("%s; scripts and `plimsoll serve --link` cannot come in", why.buf);
+	else if (w->access.second)
+		log_warn(
+			"another server of yours runs already, to which serve.token and "
+			"`plimsoll serve --link` belong; scripts find the token of this one in '%s'",
+			w->access.file);
 	if (log_level() < LOG_WARN) /* --quiet */
 		return 0;
 	if (w->socket || w->options->auth != AUTH_TOKEN) {

@@ -66,6 +66,35 @@ jobs() {
   [[ $stderr == *"no server of yours runs on this host; start"* ]] || fail "$stderr"
 }
 
+@test "a second server of the same user leaves the first one its token file, and names its own" {
+  jobs
+  serve
+  local first=$SERVER url=$URL file
+  plimsoll serve --listen 127.0.0.1:0 >second 2>second.err 3>&- &
+  SERVER=$!
+  until [ -s second ]; do
+    kill -0 $SERVER || fail "$(cat second.err)"
+    sleep 0.05
+  done
+  equal 'said' "$(grep -c 'another server of yours runs already' second.err)" 1
+  file=$(sed -n "s/.* in '\(.*\)'$/\1/p" second.err)
+  equal mode "$(stat -c %a "$file")" 600
+  equal address "$(sed -n 2p "$file")" "$(sed 's/?.*//' second)"
+  client ask GET "$(sed -n 2p "$file")api/v1/session" "Authorization: Bearer $(head -1 "$file")"
+  status_is 200
+  equal 'the first one' "$(sed -n 2p "$XDG_RUNTIME_DIR/plimsoll/serve.token")" "$url"
+  kill "$SERVER"
+  wait "$SERVER"
+  [ ! -e "$file" ] || fail "$file is left"
+  [[ $(plimsoll serve --link) == "$url?token="* ]] || fail "the first one gives no link"
+  # the file of one that was killed is nobody's
+  kill -9 "$first"
+  wait "$first" || :
+  serve
+  equal 'after a kill' "$(sed -n 2p "$XDG_RUNTIME_DIR/plimsoll/serve.token")" "$URL"
+  serve_end
+}
+
 @test "every route of the table: refused to strangers, answered to the user" {
   jobs
   serve

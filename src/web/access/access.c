@@ -1,9 +1,11 @@
 /* Tokens and sessions; see access.h. */
 #include "web/access/access.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 
 #include "core/clock.h"
@@ -34,7 +36,7 @@ bool access_same(const char *a, const char *b)
 
 int access_init(struct access *a)
 {
-	*a = (struct access){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*a = (struct access){.lock = PTHREAD_MUTEX_INITIALIZER, .file_lock = -1};
 	int r = access_make_token(a->csrf);
 	return r < 0 ? r : access_make_token(a->script);
 }
@@ -66,6 +68,30 @@ static int open_directory(bool create, struct strbuf *why)
 	return fs_open_private(dir, "plimsoll", create, why);
 }
 
+/* A server keeps its file locked as long as it runs. */
+static bool is_taken(int dir)
+{
+	_cleanup_close_ int fd = openat(dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+/* "http://127.0.0.1:8421/x/" gives "serve-127.0.0.1-8421-x.token". */
+static char *name_of_second(const char *address)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+	const char *at = strstr(address, "://");
+
+	strbuf_addstr(&name, "serve");
+	for (at = at ? at + strlen("://") : address; *at && name.len < 200; at++)
+		if (isalnum((unsigned char)*at) || *at == '.')
+			strbuf_addch(&name, *at);
+		else if (at[1])
+			strbuf_addch(&name, '-');
+	strbuf_addstr(&name, ".token");
+	return strbuf_take(&name);
+}
+
 int access_write_file(struct access *a, const char *address, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open_directory(true, why);
@@ -73,11 +99,16 @@ int access_write_file(struct access *a, const char *address, struct strbuf *why)
 
 	if (fd < 0)
 		return fd;
-	int r = fs_replace(fd, FILE_NAME, text, strlen(text), 0600);
+	(void)flock(fd, LOCK_EX); /* others may begin at this moment */
+	a->second = is_taken(fd);
+	_cleanup_free_ char *name = a->second ? name_of_second(address) : xstrdup(FILE_NAME);
+	int r = fs_replace(fd, name, text, strlen(text), 0600);
 	if (r < 0)
-		return strbuf_fail(why, r, "cannot write '%s': %s", FILE_NAME, strerror(-r));
+		return strbuf_fail(why, r, "cannot write '%s': %s", name, strerror(-r));
+	a->file_lock = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	(void)flock(a->file_lock, LOCK_EX | LOCK_NB);
 	_cleanup_free_ char *dir = fs_path_of(fd);
-	a->file = xasprintf("%s/%s", dir ? dir : ".", FILE_NAME);
+	a->file = xasprintf("%s/%s", dir ? dir : ".", name);
 	return 0;
 }
 
@@ -106,6 +137,7 @@ void access_release(struct access *a)
 	if (a->file && fs_read(AT_FDCWD, a->file, 8192, &text) >= 0 &&
 	    str_prefix(text.buf, a->script))
 		(void)unlink(a->file);
+	close_fd(&a->file_lock);
 	free(a->file);
 	a->file = NULL;
 }

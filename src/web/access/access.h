@@ -33,6 +33,8 @@ struct access {
 	struct access_session sessions[ACCESS_SESSIONS_MAX];
 	char csrf[ACCESS_TOKEN_SIZE]; /* for those who come by a proxy */
 	char *file;                   /* with the token for scripts; NULL: none */
+	int file_lock;                /* of it, while the server runs */
+	bool second;                  /* it is not serve.token, which is another server's */
 };
 
 /* 0, or a negative errno where the kernel gives no random bytes. */
@@ -41,9 +43,10 @@ int access_init(struct access *a);
 void access_release(struct access *a);
 
 /* Writes the token for scripts and the address of the server to a file of ours in
- * $XDG_RUNTIME_DIR/plimsoll, or else ~/.local/state/plimsoll. */
+ * $XDG_RUNTIME_DIR/plimsoll, or else ~/.local/state/plimsoll: serve.token, or a name with the
+ * address while another server of this user runs. */
 int access_write_file(struct access *a, const char *address, struct strbuf *why);
-/* Reads that file: the running server of this user. */
+/* Reads serve.token: the running server of this user, the first one. */
 int access_read_file(char token[ACCESS_TOKEN_SIZE], struct strbuf *ret_address, struct strbuf *why);
 
 /* A new one-time token; the oldest is forgotten when there are too many. */
