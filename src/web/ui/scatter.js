@@ -40,6 +40,8 @@ const draw = (place, list, {jobs, total, more}, [x, y], log) => {
 	}
 	const scale = (m, key) => (from, to) => (log ? logarithmic : linear)(points.map((p) => p[key]), m.unit, from, to);
 	const canvas = el('div', {});
+	let chosen = new Set(); /* stays when it is drawn again */
+	const mark = () => points.forEach((q) => q.dot.classList.toggle('marked', chosen.has(q)));
 	redrawn(canvas, () => {
 		const p = plane(canvas, {height: 460, xs: scale(x, 'x'), ys: scale(y, 'y'), xLabel: x.label, yLabel: y.label,
 			label: y.label + ' by ' + x.label + ' of ' + points.length + ' jobs'});
@@ -48,11 +50,12 @@ const draw = (place, list, {jobs, total, more}, [x, y], log) => {
 				[x.label, x.text(point.job)], [y.label, y.text(point.job)], ['ended', outcome(point.job)[1]]]})));
 		selectable(p, (box) => {
 			const inside = (q) => box && p.x.at(q.x) >= box[0] && p.x.at(q.x) <= box[1] && p.y.at(q.y) >= box[2] && p.y.at(q.y) <= box[3];
-			for (const q of points)
-				q.dot.classList.toggle('marked', Boolean(inside(q)));
-			list.replaceChildren(...(box ? listOf(points.filter(inside).map((q) => q.job), x, y) : []));
+			chosen = new Set(points.filter(inside));
+			mark();
+			list.replaceChildren(...(box ? listOf([...chosen].map((q) => q.job), x, y) : []));
 			sortable(list);
 		});
+		mark();
 		canvas.replaceChildren(p.svg);
 	});
 	place.replaceChildren(el('p', {class: 'dim'}, number(points.length) + ' jobs' + (more ? ', the newest' +
