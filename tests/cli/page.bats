@@ -73,7 +73,7 @@ setup_file() {
 }
 
 @test "hostile texts are shown and never executed" {
-  see hurt .hurt '["undefined",0,8,true,false]'
+  see hurt .hurt '["undefined",0,9,true,false]'
   see 'hostile console' '.["hostile console"]' '[]'
   see injected .injected '"undefined"'
   see real .real '["undefined",0,8,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'

@@ -1,9 +1,9 @@
 """Looks at the pages of `plimsoll serve` with one Chromium and prints what it saw as JSON.
 
-    serve_pages_check.py HOME STORE
+    serve_pages_check.py HOME STORE NODES HOST
 
-Starts the server itself, ends it, starts it again at the same port, takes the store away and brings it back. 77: there is
-no browser that starts here.
+Starts the server itself, ends it, starts it again at the same port, takes the store away and brings it back; then a
+collector that delivers to the store NODES, and a node of the name HOST. 77: there is no browser that starts here.
 """
 import json
 import os
@@ -11,17 +11,18 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import browser
 
-home, store = sys.argv[1:3]
+home, store, node_store, node_host = sys.argv[1:5]
 seen = {}
 
 
 class Server:
-    def __init__(self, *options, port=0):
+    def __init__(self, *options, port=0, of=store):
         self.process = subprocess.Popen(
-            ["plimsoll", "serve", "--db", store, "--listen", "127.0.0.1:%d" % port, *options],
+            ["plimsoll", "serve", "--db", of, "--listen", "127.0.0.1:%d" % port, *options],
             stdout=subprocess.PIPE, text=True)
         self.link = self.process.stdout.readline().strip()
         self.base = re.match(r"http://[^/]+", self.link).group()
@@ -71,6 +72,16 @@ def fill_in(b, selector, value):
           % (json.dumps(selector), json.dumps(value)))
 
 
+def drag_over(b, selector, a, z):
+    """Drags a rectangle over an element: from and to as parts of its width and height."""
+    at = b.box(selector)
+    points = [(at["x"] + at["width"] * x, at["y"] + at["height"] * y) for x, y in (a, ((a[0] + z[0]) / 2, (a[1] + z[1]) / 2), z)]
+    b.mouse("mouseMoved", *points[0])
+    b.mouse("mousePressed", *points[0], button="left", buttons=1, clickCount=1)
+    for point in points[1:]:
+        b.mouse("mouseMoved", *point, button="left", buttons=1)
+    b.mouse("mouseReleased", *points[-1], button="left", clickCount=1)
+    b.settle()
 
 
 def look_at_jobs(b, pages):
@@ -116,6 +127,24 @@ def look_at_jobs(b, pages):
                         ".find((r) => r[0] === 'known-good')[6]")
     pages.keep()
 
+    # columns, order and dates
+    b.run("[...document.querySelectorAll('#jobs .menu label')].find((l) => l.textContent === 'Threads').querySelector('input').click()")
+    b.until("document.querySelector('.joblist thead').innerText.includes('Threads')")
+    seen["columns"] = b.run("new URLSearchParams(location.search).get('columns').includes('num_threads')")
+    pages.open("/", ROWS + " === 50")
+    b.run("[...document.querySelectorAll('.joblist th button')].find((th) => th.textContent === 'Duration').click()")
+    b.until("document.querySelector('.joblist th[aria-sort=descending]')?.textContent === 'Duration' && " + READY)
+    seen["longest"] = b.run(IDS + "[0]")
+    day = b.run("document.querySelector('.joblist').innerText.match(/\\d{4}-\\d\\d-\\d\\d/)[0]")
+    pages.open("/?from=%s&to=%s" % (day, day), "document.querySelector('.joblist tbody tr')")
+    b.until("document.getElementById('range-shown').textContent.includes(' of ')")
+    seen["day"] = [day, text(b, "#range-shown").split(" of ")[1]]
+    pages.open("/?status=running", "document.querySelector('.joblist .status.running')")
+    seen["running mark"] = b.run("getComputedStyle(document.querySelector('.joblist .status.running'), '::before').animationName")
+    b.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    seen["still"] = b.run("getComputedStyle(document.querySelector('.joblist .status.running'), '::before').animationName")
+    pages.open("/?where=jobid+~+known*", ROWS + " === 2")
+
     # a filter that cannot be read
     fill_in(b, "#" + where, "duration >")
     b.until("Boolean(document.querySelector('#job-table [role=alert]'))")
@@ -151,6 +180,16 @@ def look_at_job(b, pages):
     seen["processes"] = b.run("document.querySelectorAll('#process-list tbody tr').length")
     b.run("document.querySelector('#process-list tbody button').click()")
     b.until("document.querySelectorAll('#thread-list tbody tr').length > 0")
+    pid = text(b, "#process-list tbody button")
+    seen["process"] = [text(b, "#thread-list h3") == "Process %s, sh" % pid,
+                       b.run("[...document.querySelectorAll('#thread-list .facts dt')].map((d) => d.textContent).slice(0, 4)")]
+    # a click on a process over time, the last of three sleeps, shows another one
+    b.run("document.getElementById('process-list').scrollIntoView()")
+    at = b.box("#gantt .bars")
+    b.click(at["x"] + at["width"] * 0.85, at["y"] + at["height"] * 0.75)
+    b.until("document.querySelector('#thread-list h3')?.textContent.endsWith(', sleep')")
+    seen["clicked"] = b.run("[...document.querySelectorAll('#thread-list .facts dt')].find((d) => d.textContent === 'Parent')"
+                            ".nextSibling.textContent") == pid
     seen["exports"] = b.run("[...document.querySelectorAll('.job-head .menu a')].map((a) => new URL(a.href).search)")
 
     # an annotation is added, saved, and there after a reload
@@ -175,6 +214,13 @@ def look_at_others(b, pages):
     pages.open("/compare?a=known-bad&b=known-good&with_failed=1", "document.querySelector('#metrics tbody tr')")
     seen["compare"] = [text(b, ".finding h3"), b.run("document.querySelector('#metrics tbody td').textContent")]
     pages.open("/compare?view=scatter&where=jobid+~+known*", "document.querySelectorAll('.dots circle').length === 2")
+    drag_over(b, ".plane", (0.03, 0.05), (0.98, 0.88))
+    seen["chosen"] = [text(b, "#scatter h3"), b.run("[...document.querySelectorAll('#chosen a')].map((a) => a.textContent)")]
+    b.run("document.querySelector('#chosen a').click()")
+    b.wait("Page.loadEventFired")
+    b.until(ROWS + " === 2")
+    seen["chosen jobs"] = sorted(b.run(IDS))
+    look_at_compared(b, pages)
     pages.open("/compare?view=scatter", "document.querySelectorAll('.dots circle').length > 100")
     pages.open("/compare?view=history&job=known-good", "document.querySelector('.dots circle')")
     seen["history"] = text(b, "#page > div p")
@@ -184,6 +230,14 @@ def look_at_others(b, pages):
     b.wait("Page.loadEventFired")
     b.until("Boolean(document.querySelector('#groups tbody tr'))")
     seen["experiment"] = b.run("document.querySelectorAll('.strip a').length > 0")
+    # experiment, component, job, operation
+    pages.open("/experiments?experiment=checked", "document.querySelector('#groups tbody a')")
+    for selector in ("#groups tbody a", "#group tbody a"):
+        b.run("document.querySelector(%s).click()" % json.dumps(selector))
+        b.wait("Page.loadEventFired")
+        b.until("Boolean(document.querySelector('#group tbody a, #operations tbody td'))")
+    seen["operation"] = b.run("[...document.querySelector('#operations tbody tr').cells].slice(0, 2).map((c) => c.textContent)")
+    seen["trail"] = b.run("[...document.querySelectorAll('.trail li')].map((l) => l.textContent)")
     pages.open("/models", "document.querySelector('table tbody tr')")
     seen["model"] = text(b, "tbody td")
     pages.open("/models?model=norm&where=jobid+~+known*", "document.querySelector('#analysis tbody tr') && document.querySelector('#model')")
@@ -202,26 +256,118 @@ def look_at_others(b, pages):
     pages.keep()
 
 
+def look_at_compared(b, pages):
+    """Curves with one zoom, jobs over time by a tag, box plots against a model."""
+    pages.open("/compare?view=curves&a=known-good&b=other", "document.querySelectorAll('.plot .line').length > 3")
+    labels = "[...document.querySelectorAll('.xs')].map((x) => x.textContent)"
+    seen["curves"] = b.run("[...document.querySelectorAll('.chart')][0].querySelector('.legend').innerText.split('\\n')")
+    seen["curves end"] = b.run("page.end")
+    before = b.run(labels)
+    drag_over(b, ".plot", (0.25, 0.5), (0.5, 0.5))
+    b.until("%s[0] !== %s" % (labels, json.dumps(before[0])))
+    after = b.run(labels)
+    seen["curves linked"] = [len(set(after[:2])), after[0] != before[0], b.run("!document.getElementById('range').hidden")]
+    b.run("document.querySelector('#page .menu').open = true")
+    b.run("[...document.querySelectorAll('#page .menu label')].find((l) => l.textContent === 'processes').querySelector('input').click()")
+    b.until("[...document.querySelectorAll('figcaption')].some((f) => f.textContent === 'processes')")
+    seen["curves metrics"] = b.run("new URLSearchParams(location.search).get('metrics').split(',').includes('processes')")
+    pages.keep()
+
+    pages.open("/compare?view=gantt&where=tag.exp_component&by=exp_component", "document.querySelector('.rows-over-time .bars path')")
+    seen["over time"] = [text(b, "#job-bars p"), b.run("document.querySelectorAll('#job-bars tbody tr').length")]
+    pages.open("/compare?view=gantt&a=known-good&b=known-bad", "document.querySelector('.rows-over-time .bars path')")
+    at = b.box(".rows-over-time .bars")
+    b.click(at["x"] + 3, at["y"] + 5)  # the first one began first
+    b.until("location.pathname.startsWith('/job/')")
+    seen["opened"] = b.run("location.pathname")
+    pages.keep()
+
+    pages.open("/compare?view=boxes&model=small&a=known-good", "document.querySelectorAll('.plane .box').length === 3")
+    seen["boxes"] = b.run("[...document.querySelectorAll('#boxes tbody tr')].map((r) => [r.cells[0].textContent, Number(r.cells[3].dataset.v)])")
+    seen["far"] = b.run("document.querySelectorAll('.dots .far').length")
+    b.run("document.getElementById('scaled').click()")
+    b.until("document.querySelectorAll('#boxes .plane').length === 1")
+    seen["scaled"] = b.run("[document.querySelectorAll('.plane .box').length, location.search.includes('scaled=1')]")
+    pages.keep()
+
+
+def wait_for(call):
+    end = time.monotonic() + 30
+    while not call():
+        if time.monotonic() > end:
+            sys.exit("a node of a collector did not come up")
+        time.sleep(0.2)
+
+
+def say(*command):
+    r = subprocess.run(["plimsoll", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return r.stdout if r.returncode == 0 else ""
+
+
+def look_at_nodes(b):
+    """A collector, a node, and the page about them."""
+    started = [subprocess.Popen(["plimsoll", "collect", "-q", "--commit", "100ms", "--bind", "tcp://127.0.0.1:*", "--sink", "store:" + node_store],
+                                stdout=subprocess.DEVNULL)]
+    status = lambda: json.loads(say("collect", "--status", "--json") or "null") or {}
+    server = None
+    try:
+        wait_for(lambda: status().get("native", {}).get("address"))
+        started.append(subprocess.Popen(["plimsoll", "node", "-q", "--name", node_host, "-i", "500ms", "--batch", "1s", "-s", "system", "--connect",
+                                         status()["native"]["address"], "--spool", "spool"], stdout=subprocess.DEVNULL))
+        wait_for(lambda: say("series", "--db", node_store, "--json", "-m", "sampler.rss", "node:" + node_host))
+        server = Server(of=node_store)
+        pages = Pages(b, server.base)
+        b.visit(server.link)
+        pages.open("/nodes", "document.querySelector('#nodes tbody a[href*=node]')")
+        seen["node"] = b.run("Object.fromEntries([...document.querySelectorAll('#nodes tbody tr')].flatMap((r) => [...r.cells].map((c, i) =>"
+                             "[document.querySelectorAll('#nodes th')[i].textContent, c.innerText])))")
+        seen["node tiles"] = b.run(TILES)
+        seen["sink"] = text(b, "#sinks tbody td") == "store:" + node_store
+        pages.keep()
+        seen["nodes said"] = pages.said
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(timeout=30)
+        if server:
+            server.end()
+
+
 ALL = ["/", "/job/known-good", "/compare?a=known-bad&b=known-good&with_failed=1", "/compare?view=scatter", "/compare?view=history&job=known-good",
-       "/experiments", "/models", "/alerts?all=1", "/inbox", "/nodes", "/sql?sql=select+*+from+jobs+limit+5"]
+       "/compare?view=curves&a=known-good&b=other", "/compare?view=gantt", "/compare?view=boxes&model=small&a=known-good", "/experiments",
+       "/experiments?experiment=checked&group=one&job=known-good", "/models", "/alerts?all=1", "/inbox", "/nodes", "/sql?sql=select+*+from+jobs+limit+5"]
 SETTLED = "document.querySelector('#page')?.children.length && " + READY + \
           " && (!document.querySelector('#report') || document.querySelector('#report').dataset.round)"
 
 
 def look_at_widths(b, pages):
-    seen["wide"], seen["contrast"] = [], []
+    seen["wide"], seen["contrast"], seen["nameless"], seen["headings"] = [], [], [], []
     for path in ALL:
-        for width in (375, 1440):
-            for dark in (False, True):
-                pages.open(path, SETTLED, width=width, dark=dark)
-                over = b.run("document.documentElement.scrollWidth - innerWidth")
-                if over > 0:
-                    seen["wide"].append([path, width, over])
-                if width == 1440:
-                    c = b.run(browser.CONTRAST)
-                    if c["least"] < 4.5:
-                        seen["contrast"].append([path, dark, c])
+        for width, dark in ((375, False), (1440, False), (1440, True), (3840, False)):
+            pages.open(path, SETTLED, width=width, dark=dark)
+            # a phone makes its view wider for a page that does not fit
+            over = b.run("Math.max(document.documentElement.scrollWidth, innerWidth)") - width
+            if over > 0:
+                seen["wide"].append([path, width, over])
+            if width == 1440:
+                c = b.run(browser.CONTRAST)
+                if c["least"] < 4.5:
+                    seen["contrast"].append([path, dark, c])
+            if width == 1440 and not dark:
+                seen["nameless"] += [[path, what] for what in nameless(b)]
+                seen["headings"] += [] if b.run("document.querySelectorAll('h1').length === 1") else [path]
+    pages.open("/", SETTLED)
+    b.key("Tab")
+    seen["first"] = b.run("document.activeElement.textContent")
     pages.keep()
+
+
+def nameless(b):
+    """What a screen reader would have no words for, of all that can be used."""
+    roles = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "spinbutton", "image", "img", "table"}
+    nodes = b.call("Accessibility.getFullAXTree")["nodes"]
+    return sorted({n["role"]["value"] for n in nodes if not n.get("ignored") and n.get("role", {}).get("value") in roles and
+                   not n.get("name", {}).get("value")})
 
 
 def look_at_faults(b, pages, server):
@@ -269,6 +415,7 @@ def main():
         look_at_widths(b, pages)
         server = look_at_faults(b, pages, server)
         seen["console"], seen["elsewhere"] = pages.said, pages.elsewhere
+        look_at_nodes(b)
     finally:
         b.close()
         server.end()

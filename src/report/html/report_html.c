@@ -39,6 +39,9 @@ static const char report_js[] = {
 static const char charts_js[] = {
 #include "charts.js.h"
 };
+static const char bars_js[] = {
+#include "bars.js.h"
+};
 static const char phases_js[] = {
 #include "phases.js.h"
 };
@@ -72,6 +75,9 @@ static const unsigned char report_js_hash[] = {
 static const unsigned char charts_js_hash[] = {
 #include "charts.js.sha256.h"
 };
+static const unsigned char bars_js_hash[] = {
+#include "bars.js.sha256.h"
+};
 static const unsigned char phases_js_hash[] = {
 #include "phases.js.sha256.h"
 };
@@ -92,8 +98,8 @@ static const struct part styles[] = {
 };
 static const struct part scripts[] = {
 	{values_js, values_js_hash}, {elements_js, elements_js_hash}, {tables_js, tables_js_hash},
-	{report_js, report_js_hash}, {charts_js, charts_js_hash},     {phases_js, phases_js_hash},
-	{tree_js, tree_js_hash},
+	{report_js, report_js_hash}, {charts_js, charts_js_hash},     {bars_js, bars_js_hash},
+	{phases_js, phases_js_hash}, {tree_js, tree_js_hash},
 };
 
 /* In the order of the page. */

@@ -70,9 +70,10 @@ void page_core_time(struct page *p)
 				       : ". By records alone: the time of each program is spread "
 					 "over its life.</p>");
 	add_picture(p, w);
-	strbuf_addstr(&p->out,
-		      "<table class=\"core-time\"><thead><tr><th>Part</th><th "
-		      "class=\"n\">Core time</th><th class=\"n\">Share</th></tr></thead><tbody>");
+	strbuf_addstr(
+		&p->out,
+		"<table class=\"core-time\" aria-label=\"where the core time went\"><thead><tr><th>Part</th><th "
+		"class=\"n\">Core time</th><th class=\"n\">Share</th></tr></thead><tbody>");
 	for (size_t i = 0; i < CORE_PARTS; i++) {
 		if (!is_shown(w, i))
 			continue;

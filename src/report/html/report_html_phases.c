@@ -142,9 +142,10 @@ static void add_table(struct page *p)
 		open = open || f->stats[i].open;
 		cpu = cpu || f->stats[i].cpu_ns >= 0;
 	}
-	strbuf_addstr(&p->out,
-		      "<div class=\"scroll\"><table class=\"sortable\" id=\"phases-table\">"
-		      "<thead><tr><th scope=\"col\">phase</th>");
+	strbuf_addstr(
+		&p->out,
+		"<div class=\"scroll\"><table class=\"sortable\" id=\"phases-table\" aria-label=\"phases\">"
+		"<thead><tr><th scope=\"col\">phase</th>");
 	add_column(p, "count", NULL);
 	add_column(p, "total", "over all processes and threads");
 	add_column(p, "self", "without the phases inside it");

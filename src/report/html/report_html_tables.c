@@ -63,9 +63,10 @@ static void add_number_cell(struct page *p, const struct report_group *g, int c,
 		    (long long)v);
 	columns[c].add(&p->out, v, true);
 	if (columns[c].bar && largest > 0)
-		strbuf_addf(&p->out,
-			    "<svg class=\"bar\"><rect width=\"%.1f%%\" height=\"4\"/></svg>",
-			    v > 0 ? (double)v * 100 / (double)largest : 0.0);
+		strbuf_addf(
+			&p->out,
+			"<svg class=\"bar\" aria-hidden=\"true\"><rect width=\"%.1f%%\" height=\"4\"/></svg>",
+			v > 0 ? (double)v * 100 / (double)largest : 0.0);
 	strbuf_addstr(&p->out, "</td>");
 }
 
@@ -119,8 +120,10 @@ static void add_table(struct page *p, const char *id, const char *first,
 			largest[c] = v > largest[c] ? v : largest[c];
 		}
 	}
-	strbuf_addf(&p->out, "<div class=\"scroll\"><table class=\"sortable\" id=\"%s-table\">",
-		    id);
+	strbuf_addf(
+		&p->out,
+		"<div class=\"scroll\"><table class=\"sortable\" id=\"%s-table\" aria-label=\"%s\">",
+		id, id);
 	add_head(p, first, has);
 	add_rows(p, g, has, largest);
 	strbuf_addstr(&p->out, "</tbody></table></div>");

@@ -352,7 +352,7 @@ void page_energy(struct page *p)
 		return;
 	strbuf_addf(
 		&p->out,
-		"<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">"
+		"<div class=\"scroll\"><table class=\"sortable\" aria-label=\"energy\"><thead><tr><th scope=\"col\">"
 		"host</th><th scope=\"col\">domain</th><th scope=\"col\" class=\"n\">energy</th>"
 		"<th scope=\"col\" class=\"n\">Wh</th>%s</tr></thead><tbody>",
 		isfinite(r->co2_g_per_kwh) ? "<th scope=\"col\" class=\"n\">CO\u2082</th>" : "");
@@ -389,9 +389,11 @@ void page_unmeasured(struct page *p)
 
 	if (!r->absence_count)
 		return;
-	strbuf_addstr(&p->out, "<div class=\"scroll\"><table class=\"sortable\"><thead><tr>"
-			       "<th scope=\"col\">what</th><th scope=\"col\">host</th>"
-			       "<th scope=\"col\">why</th></tr></thead><tbody>");
+	strbuf_addstr(
+		&p->out,
+		"<div class=\"scroll\"><table class=\"sortable\" aria-label=\"not measured\"><thead><tr>"
+		"<th scope=\"col\">what</th><th scope=\"col\">host</th>"
+		"<th scope=\"col\">why</th></tr></thead><tbody>");
 	for (size_t i = 0; i < r->absence_count && i < REPORT_GROUPS_MAX; i++) {
 		const struct report_absence *a = &r->absences[i];
 

@@ -1,11 +1,11 @@
 /* Outliers that the daemon and `plimsoll analyze` found, until somebody acknowledges them. */
 import {get, jobLink, name, pageLink, send, session} from './api.js';
 import {dash, el, empty, failure, fill, known, setState, state, table, text} from './view.js';
+import {featureUnit} from './features.js';
 import {amount, number, shortTime} from './format.js';
 
-const units = {cpu_time: 'us', duration: 'us', rssmax: 'KiB', rchar: 'bytes', wchar: 'bytes'};
 const unusual = (a) => el('ul', {class: 'plain-list'}, a.outliers.map((o) => el('li', {}, text(o.feature) + ' ',
-	el('b', {}, amount(units[o.feature] || 'count', o.value)), ', typical ' + amount(units[o.feature] || 'count', o.typical),
+	el('b', {}, amount(featureUnit(o.feature), o.value)), ', typical ' + amount(featureUnit(o.feature), o.typical),
 	el('span', {class: 'dim'}, ' (' + Object.keys(o.methods || {}).join(', ') + ')'))));
 const acknowledge = (a, again) => {
 	const note = el('input', {type: 'text', placeholder: 'note', 'aria-label': 'note on job ' + text(a.jobid)});

@@ -27,10 +27,11 @@ const start = async () => {
 	}
 	document.title = here[1] + ' \u2013 Plimsoll';
 	document.body.classList.add('page-' + (here[0] || 'jobs'));
+	const module = import(here[2]);
 	try {
 		await openSession();
 	} catch { /* the page itself says so, and tries again */ }
 	document.body.classList.toggle('write', session.write);
-	(await import(here[2])).show(place);
+	(await module).show(place);
 };
 start();

@@ -2,11 +2,12 @@
 import {get, pageLink} from './api.js';
 import {dash, el, empty, field, fill, known, panel, setState, state, table, text} from './view.js';
 import {amount, number, signed} from './format.js';
-import {jobLinks} from './job_links.js';
+import {ids, jobLinks} from './job_links.js';
+import {showBoxes} from './boxes.js';
+import {showCurves} from './curves.js';
 import {showHistory} from './history.js';
+import {showJobBars} from './job_bars.js';
 import {showScatter} from './scatter.js';
-
-const ids = (words) => (words || '').split(/[\s,]+/).filter(Boolean);
 
 const says = {
 	'worse': ['severe', 'Worse', 'At least one metric has become worse by more than the smallest change that matters.'],
@@ -85,10 +86,13 @@ const showSets = (page) => {
 	go();
 };
 
-const views = [['', 'Two sets', showSets], ['scatter', 'Scatter', showScatter], ['history', 'History', showHistory]];
+const views = [['', 'Two sets', showSets], ['curves', 'Curves', showCurves], ['scatter', 'Scatter', showScatter],
+	['gantt', 'Over time', showJobBars], ['boxes', 'Against a model', showBoxes], ['history', 'History', showHistory]];
 export const show = (page) => {
-	const here = state().view || '';
+	const s = state(), here = s.view || '';
+	/* jobs and filter stay when the view changes */
+	const link = (view) => pageLink('compare', {view, a: s.a, b: s.b, where: s.where});
 	page.replaceChildren(el('h1', {}, 'Compare'), el('ul', {class: 'tabs'}, views.map(([view, label]) => el('li', {},
-		el('a', {href: pageLink('compare', {view}), 'aria-current': view === here ? 'page' : null}, label)))));
+		el('a', {href: link(view), 'aria-current': view === here ? 'page' : null}, label)))));
 	(views.find(([view]) => view === here) || views[0])[2](page);
 };

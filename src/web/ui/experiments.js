@@ -1,9 +1,10 @@
 /* An experiment: its components, the jobs of each in model time, what is slow, missing or failed. */
-import {get, jobLink, pageLink} from './api.js';
+import {get, jobLink, name, pageLink} from './api.js';
 import {choice, dash, el, empty, field, fill, known, panel, setState, state, table, text} from './view.js';
 import {amount, number, percent} from './format.js';
 
 const defaults = {key: 'exp_name', by: 'exp_component', over: 'exp_time', metric: 'duration'};
+const NONE = '(none)'; /* the group of jobs without the tag, as `plimsoll explore` calls it */
 const now = () => ({...defaults, ...state()});
 const here = (changes) => pageLink('experiments', {...state(), ...changes});
 
@@ -65,7 +66,7 @@ const share = (v) => {
 	return [percent(v), bar];
 };
 const groupTable = (x, segments) => table([
-	{label: x.by, cell: (g) => el('a', {href: here({group: g.group})}, text(g.group ?? dash))},
+	{label: x.by, cell: (g) => el('a', {href: here({group: g.group ?? NONE})}, text(g.group ?? NONE))},
 	{label: 'Jobs', n: true, value: (g) => g.jobs.length, cell: (g) => number(g.jobs.length)},
 	{label: 'Sum', n: true, value: (g) => g.sum, cell: (g) => amount(x.unit, g.sum)},
 	{label: 'Share', n: true, value: (g) => g.share, cell: (g) => el('span', {}, share(g.share))},
@@ -76,32 +77,66 @@ const groupTable = (x, segments) => table([
 	{label: 'Missing', n: true, value: (g) => g.missing.length, cell: (g) => el('span', {title: g.missing.join(' ')}, number(g.missing.length))},
 	...(segments.length <= 80 ? [{label: 'Jobs by ' + x.over, cell: (g) => strip(g, segments, x.unit, x.over)}] : []),
 ], x.groups, {caption: 'Groups', cards: true});
-const jobTable = (x, g) => table([
-	{label: 'Job', cell: (j) => el('a', {href: jobLink(j.jobid)}, text(j.jobid))},
+const jobTable = (x, jobs) => table([
+	{label: 'Job', cell: (j) => el('a', {href: here({job: j.jobid})}, text(j.jobid))},
+	{label: x.by, cell: (j) => text(j.group ?? NONE)},
 	{label: x.over, cell: (j) => text(j.segment ?? dash)},
 	{label: x.metric, n: true, value: (j) => j.value, cell: (j) => amount(x.unit, j.value)},
 	{label: 'Exit', n: true, value: (j) => j.exitcode, cell: (j) => el('span', {class: j.exitcode ? 'bad' : null},
 		known(j.exitcode) ? String(j.exitcode) : dash)},
 	{label: 'Outlier by', cell: (j) => j.outlier.join(', ')},
-], g.jobs, {caption: 'Jobs'});
+], jobs, {caption: 'Jobs', cards: true});
 const tile = (label, value, bad) => el('div', {class: 'figure'}, el('dt', {}, label), el('dd', {class: bad ? 'bad' : null}, value));
 const showOne = (x, place) => {
-	const segments = x.segments.map((s) => s.segment), {group} = state();
-	const chosen = group && x.groups.find((g) => g.group === group);
+	const segments = x.segments.map((s) => s.segment), {group, segment} = state();
+	const jobs = x.groups.flatMap((g) => g.jobs.map((j) => ({...j, group: g.group}))), same = (value, wanted) => !wanted || (value ?? NONE) === wanted;
+	const chosen = group || segment ? jobs.filter((j) => same(j.group, group) && same(j.segment, segment)) : null;
 	const missing = x.groups.reduce((n, g) => n + g.missing.length, 0);
 	place.replaceChildren(
 		el('div', {class: 'tiles'}, el('dl', {class: 'figures'}, tile('Jobs', number(x.jobs)), tile('Groups', number(x.group_count)),
 			tile('Sum of ' + x.metric, amount(x.unit, x.sum)), tile('Failed', number(x.failed), x.failed > 0), tile('Missing', number(missing)))),
-		chosen ? panel('group', text(chosen.group), el('p', {}, el('a', {href: here({group: null})}, 'All groups')), jobTable(x, chosen)) :
+		chosen ? panel('group', [group, segment].filter(Boolean).map(text).join(', '), chosen.length ? jobTable(x, chosen) :
+			empty('There are no such jobs in this experiment.')) :
 			panel('groups', 'Groups by ' + text(x.by), el('ul', {class: 'legend swatches strips'}, el('li', {class: 'k0'}, 'job, darker above the median'),
 				el('li', {class: 'k1'}, 'outlier'), el('li', {class: 'bad-key'}, 'failed'), el('li', {class: 'missing-key'}, 'missing')),
 			groupTable(x, segments)));
 	if (!chosen && x.segments.length > 1)
-		place.append(panel('segments', 'By ' + text(x.over), table([{label: x.over, cell: (s) => text(s.segment ?? dash)},
+		place.append(panel('segments', 'By ' + text(x.over), table([{label: x.over, cell: (s) => el('a', {href: here({segment: s.segment ?? NONE})}, text(s.segment ?? NONE))},
 			{label: 'Jobs', n: true, value: (s) => s.jobs, cell: (s) => number(s.jobs)},
 			{label: 'Sum', n: true, value: (s) => s.sum, cell: (s) => amount(x.unit, s.sum)},
 			{label: 'Outlier by', cell: (s) => s.outlier.join(', ')}], x.segments, {caption: 'Segments'})));
 	sortable(place);
+};
+
+/* ---- one job of it ---- */
+const showOperations = (ops, place) => {
+	const {job} = state(), all = ops.reduce((sum, o) => sum + (o.cpu_time || 0), 0);
+	place.replaceChildren(panel('operations', 'Operations of job ' + text(job), el('p', {}, el('a', {href: jobLink(job)}, 'Everything about this job')),
+		ops.length ? table([
+			{label: 'Operation', cell: (o) => text(o.operation)},
+			{label: 'Processes', n: true, value: (o) => o.processes, cell: (o) => number(o.processes)},
+			{label: 'CPU time', n: true, value: (o) => o.cpu_time, cell: (o) => amount('us', o.cpu_time)},
+			{label: 'Share', n: true, value: (o) => o.cpu_time, cell: (o) => el('span', {}, all > 0 && known(o.cpu_time) ? share(o.cpu_time / all) : dash)},
+			{label: 'Duration', n: true, value: (o) => o.duration, cell: (o) => amount('us', o.duration)},
+			{label: 'Largest process', n: true, value: (o) => o.rssmax, cell: (o) => amount('KiB', o.rssmax)},
+			{label: 'Read', n: true, value: (o) => o.rchar, cell: (o) => amount('bytes', o.rchar)},
+			{label: 'Written', n: true, value: (o) => o.wchar, cell: (o) => amount('bytes', o.wchar)},
+		], ops, {caption: 'Operations', cards: true}) : empty('The processes of this job have no operations.',
+			'An operation is the set of processes with the same tags: set them with `PLIMSOLL_TAGS` in the job script.')));
+	sortable(place);
+};
+
+/* where one is: experiment, group or segment, job */
+const trail = (s) => {
+	const steps = [['Experiments', {experiment: null, group: null, segment: null, job: null}]];
+	if (s.experiment)
+		steps.push([s.experiment, {group: null, segment: null, job: null}]);
+	if (s.group || s.segment)
+		steps.push([[s.group, s.segment].filter(Boolean).join(', '), {job: null}]);
+	if (s.job)
+		steps.push(['job ' + s.job, {}]);
+	return el('nav', {'aria-label': 'Where this is'}, el('ol', {class: 'inline trail'}, steps.map(([label, changes], i) => el('li', {},
+		i === steps.length - 1 ? el('span', {'aria-current': 'page'}, text(label)) : el('a', {href: here(changes)}, text(label))))));
 };
 
 export const show = (page) => {
@@ -119,13 +154,13 @@ export const show = (page) => {
 	};
 	metric.addEventListener('change', apply);
 	page.replaceChildren(el('h1', {}, s.experiment ? text(s.experiment) : 'Experiments'),
-		s.experiment ? el('p', {}, el('a', {href: here({experiment: null, group: null})}, 'All experiments')) : '',
-		el('section', {'aria-label': 'What is shown'}, el('form', {class: 'fields', onsubmit: apply}, field('Experiments by tag', key),
+		s.experiment ? trail(s) : '',
+		s.job ? '' : el('section', {'aria-label': 'What is shown'}, el('form', {class: 'fields', onsubmit: apply}, field('Experiments by tag', key),
 			s.experiment ? [field('Groups by tag', by), field('In the order of tag', over), field('Metric', metric)] : null,
 			el('button', {type: 'submit', class: 'main'}, 'Show'))), place);
 	const data = fill(place, (signal) => {
 		const t = now();
-		return t.experiment ? get('explore', {experiment: t.key === 'exp_name' ? t.experiment : t.key + ':' + t.experiment, by: t.by,
+		return t.job ? get('jobs/' + name(t.job) + '/ops', {}, signal).then((operations) => ({operations})) : t.experiment ? get('explore', {experiment: t.key === 'exp_name' ? t.experiment : t.key + ':' + t.experiment, by: t.by,
 			over: t.over, metric: t.metric, limit: 1000}, signal) : get('groups', {by: t.key}, signal);
-	}, (answer, where) => Array.isArray(answer) ? showAll(answer, where) : showOne(answer, where));
+	}, (answer, where) => answer.operations ? showOperations(answer.operations, where) : Array.isArray(answer) ? showAll(answer, where) : showOne(answer, where));
 };

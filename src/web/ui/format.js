@@ -4,7 +4,8 @@ import {dash, known, text} from './view.js';
 /* "2026-11-15 04:05:06": the time of the place that wrote it */
 export const time = (iso) => known(iso) ? String(iso).slice(0, 19).replace('T', ' ') : dash;
 export const shortTime = (iso) => known(iso) ? String(iso).slice(0, 16).replace('T', ' ') : dash;
-export const microseconds = (iso) => known(iso) ? Date.parse(iso) * 1000 : null;
+/* a date of the browser knows milliseconds */
+export const microseconds = (iso) => known(iso) ? Date.parse(iso) * 1000 + Number(/\.\d{3}(\d{3})/.exec(iso)?.[1] || 0) : null;
 
 export const number = (v) => v === null || v === undefined ? dash : values.count(v);
 export const percent = (share) => known(share) ? (share * 100).toFixed(Math.abs(share) < 0.0995 ? 1 : 0) + ' %' : dash;

@@ -4,6 +4,7 @@ import {dash, el, failure, fill, known, loading, text} from './view.js';
 import {amount, number, outcome, time} from './format.js';
 import {processList, requestAdvice, threadList} from './job_lists.js';
 import {editor} from './job_editor.js';
+import {runScripts} from './over_time.js';
 
 const id = decodeURIComponent(location.pathname.slice(root.pathname.length + 'job/'.length).replace(/\/$/, ''));
 const at = (what = '') => 'jobs/' + name(id) + (what && '/' + what);
@@ -42,11 +43,6 @@ const showHead = (job, place) => {
 };
 
 /* ---- the report ---- */
-const script = (file, round) => new Promise((done, fail) => {
-	const e = el('script', {src: new URL('ui/' + file, root).pathname, onload: () => { e.remove(); done(); },
-		onerror: () => fail(new Error('cannot load ' + file + ' (' + round + ')'))});
-	document.body.append(e);
-});
 let round = 0;
 /* Its sections become ours, and its scripts run on them, as in the file. */
 const showReport = async (markup, place) => {
@@ -76,8 +72,7 @@ const showReport = async (markup, place) => {
 	document.getElementById('job-figures').hidden = true;
 	scrollTo({top: scroll});
 	round++;
-	for (const file of ['report.js', 'charts.js', 'phases.js', 'tree.js'])
-		await script(file, round);
+	await runScripts(['report.js', 'charts.js', 'bars.js', 'phases.js', 'tree.js']);
 	place.dataset.round = round;
 	if (round === 1 && location.hash.length > 1)
 		document.getElementById(location.hash.slice(1))?.scrollIntoView();

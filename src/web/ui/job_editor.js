@@ -41,7 +41,7 @@ const editTable = (what, entries, {label, decode, encode, write, keep}) => {
 			said.replaceChildren(failure(error));
 		}
 	};
-	const rows = el('table', {}, el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Name'),
+	const rows = el('table', {'aria-label': label}, el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Name'),
 		el('th', {scope: 'col'}, 'Value'), write ? el('th', {}, el('span', {class: 'spoken'}, 'Remove')) : null)), body);
 	if (!write)
 		return Object.keys(entries).length ? [el('h3', {}, label), rows] : [];

@@ -2,6 +2,12 @@
 import {el, text} from './view.js';
 import {jobLink} from './api.js';
 
+/* The ids in a text, and in a part of a link. */
+export const ids = (words) => (words || '').split(/[\s,]+/).filter(Boolean);
+
+/* A value in a filter. */
+export const quoted = (value) => "'" + String(value).replaceAll("'", "''") + "'";
+
 const MOST = 12;
 export const jobLinks = (ids) => {
 	const one = (id) => el('li', {}, el('a', {href: jobLink(id)}, text(id)));

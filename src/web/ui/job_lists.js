@@ -1,7 +1,9 @@
 /* What the page of a job adds to its report: all processes, their threads, what to ask the batch system for. */
 import {get} from './api.js';
 import {choice, dash, el, empty, field, fill, known, panel, sentence, settled, table, text} from './view.js';
-import {amount, number, time} from './format.js';
+import {amount, number, pairs, time} from './format.js';
+import {featureUnit} from './features.js';
+import {quoted} from './job_links.js';
 
 /* Asks only when it is first looked at. */
 const whenSeen = (place, begin) => {
@@ -17,9 +19,10 @@ const whenSeen = (place, begin) => {
 const ended = (p) => known(p.exitsignal) && p.exitsignal > 0 ? 'signal ' + p.exitsignal :
 	known(p.exitcode) ? String(p.exitcode) : dash;
 const failed = (p) => p.exitsignal > 0 || p.exitcode > 0;
-const processColumns = (choose) => [
+const choose = (pid) => dispatchEvent(new CustomEvent('plimsoll-process', {detail: {pid}}));
+const processColumns = [
 	{label: 'PID', n: true, value: (p) => p.pid, cell: (p) => el('button', {type: 'button', class: 'plain',
-		title: 'its threads', onclick: () => choose(p.pid)}, String(p.pid))},
+		title: 'all about it, and its threads', onclick: () => choose(p.pid)}, String(p.pid))},
 	{label: 'Program', cell: (p) => el('span', {title: text(p.path || '')}, text(p.exename))},
 	{label: 'Arguments', cell: (p) => el('span', {title: text(p.args || '')}, values.shorten(text(p.args || ''), 120))},
 	{label: 'Host', cell: (p) => text(p.hostname || dash)},
@@ -50,14 +53,10 @@ export const processList = (at) => {
 	order.addEventListener('change', () => reload());
 	which.addEventListener('change', () => reload());
 	const filter = () => [where.value.trim(), which.value].filter(Boolean).map((f) => '(' + f + ')').join(' and ');
-	const choose = (pid) => {
-		dispatchEvent(new CustomEvent('plimsoll-threads', {detail: pid}));
-		document.getElementById('thread-list').scrollIntoView();
-	};
 	const showRows = (rows, where) => {
 		const last = rows.length <= LIMIT;
 		rows = rows.slice(0, LIMIT);
-		where.replaceChildren(rows.length ? table(processColumns(choose), rows, {caption: 'Processes'}) :
+		where.replaceChildren(rows.length ? table(processColumns, rows, {caption: 'Processes'}) :
 			empty('No process matches.'));
 		sortable(where);
 		tail.replaceChildren(...[rows.length ? el('span', {class: 'dim'}, number(offset + 1) + '\u2013' +
@@ -65,6 +64,14 @@ export const processList = (at) => {
 		offset ? el('button', {type: 'button', onclick: () => reload(offset - LIMIT)}, 'Previous') : '',
 		last ? '' : el('button', {type: 'button', onclick: () => reload(offset + LIMIT)}, 'Next')].filter(Boolean));
 	};
+	/* a click on a bar of several processes, over time, lists them */
+	addEventListener('plimsoll-process', ({detail}) => {
+		if (detail.pid)
+			return;
+		where.value = 'exename = ' + quoted(detail.name);
+		reload();
+		document.getElementById('process-list').scrollIntoView();
+	});
 	whenSeen(place, () => {
 		list = fill(place, (signal) => get(at('procs'), {where: filter(), order: order.value, limit: LIMIT + 1, offset},
 			signal), showRows);
@@ -73,11 +80,24 @@ export const processList = (at) => {
 		field('Order', order), field('Ended', which)), place, tail);
 };
 
+/* Each value of a process, or of its program where it ran several one after the other. */
+const words = {hostname: 'Host', exename: 'Program', path: 'Path', args: 'Arguments', ended: 'Ended', exitcode: 'Exit status', exitsignal: 'Signal', ppid: 'Parent',
+	start: 'Start', end: 'End', duration: 'Duration', cpu_time: 'CPU time', inclusive_cpu_time: 'CPU time with children', exclusive_time: 'Without children',
+	rssmax: 'Largest memory',
+	tags: 'Tags', source: 'Recorded by', children: 'Children', descendants: 'All below it'};
+const hidden = new Set(['id', 'generation', 'argv', 'forked', 'depth', 'pid', 'parent', 'starttime']);
+const written = (key, v) => key === 'ppid' && v > 0 ? el('button', {type: 'button', class: 'plain', onclick: () => choose(v)}, String(v)) :
+	typeof v === 'string' ? text(key === 'start' || key === 'end' ? time(v) + v.slice(19, 23) : v) : typeof v === 'object' ? pairs(v) :
+		key.includes('id') || key.startsWith('exit') ? String(v) : amount(featureUnit(key), v);
+const showProcess = (p) => el('div', {class: 'process'}, el('h3', {}, 'Process ' + p.pid + ', ' + text(p.exename)),
+	el('dl', {class: 'facts'}, [...Object.keys(words), ...Object.keys(p).filter((key) => !Object.hasOwn(words, key) && !hidden.has(key))]
+		.filter((key) => known(p[key]) && !(typeof p[key] === 'object' && !Object.keys(p[key]).length)).map((key) =>
+			el('div', {class: key === 'args' || key === 'path' ? 'whole' : null}, el('dt', {}, words[key] || key), el('dd', {}, written(key, p[key]))))));
+
 export const threadList = (at) => {
-	const pid = el('input', {type: 'number', min: '1', step: '1', inputmode: 'numeric', placeholder: 'all'});
-	const place = el('div', {class: 'rows'});
+	const pid = el('input', {type: 'number', min: '1', step: '1', inputmode: 'numeric'});
+	const place = el('div', {class: 'rows', 'aria-live': 'polite'});
 	const columns = [
-		{label: 'PID', n: true, value: (t) => t.pid, cell: (t) => String(t.pid)},
 		{label: 'TID', n: true, value: (t) => t.tid, cell: (t) => known(t.tid) ? String(t.tid) : dash},
 		{label: 'Program', cell: (t) => text(t.exename)},
 		{label: 'Start', cell: (t) => known(t.start) ? t.start.slice(11, 23) : dash},
@@ -88,26 +108,34 @@ export const threadList = (at) => {
 		{label: 'Read', n: true, value: (t) => t.rchar, cell: (t) => amount('bytes', t.rchar)},
 		{label: 'Written', n: true, value: (t) => t.wchar, cell: (t) => amount('bytes', t.wchar)},
 	];
+	const showDetail = (found, where) => {
+		if (!found)
+			where.replaceChildren(empty('Enter the PID of a process.', 'Or click on a PID in the list of processes, or on a process in the picture over time.'));
+		else if (!found.processes.length)
+			where.replaceChildren(empty('No process of this job has this PID.'));
+		else
+			where.replaceChildren(...found.processes.map(showProcess), el('h3', {}, 'Threads'), found.threads.length ?
+				table(columns, found.threads, {caption: 'Threads'}) : empty('Its threads were not recorded.'));
+		sortable(where);
+	};
 	let list = null;
 	const begin = () => {
 		if (list)
 			list.reload();
 		else
-			list = fill(place, (signal) => pid.value ? get(at('threads'), {pid: pid.value}, signal) : Promise.resolve(null),
-				(rows, where) => {
-					where.replaceChildren(!rows ? empty('Enter the PID of a process.',
-						'Or click on a PID in the list of processes.') : rows.length ?
-						table(columns, rows, {caption: 'Threads'}) : empty('No process of this job has this PID.'));
-					sortable(where);
-				});
+			list = fill(place, async (signal) => !pid.value ? null : {processes: await get(at('procs'), {pid: pid.value, limit: 50}, signal),
+				threads: await get(at('threads'), {pid: pid.value}, signal)}, showDetail);
 	};
 	pid.addEventListener('input', settled(begin));
-	addEventListener('plimsoll-threads', (e) => {
-		pid.value = e.detail;
+	addEventListener('plimsoll-process', ({detail}) => {
+		if (!detail.pid)
+			return;
+		pid.value = detail.pid;
 		begin();
+		document.getElementById('thread-list').scrollIntoView();
 	});
 	whenSeen(place, begin);
-	return panel('thread-list', 'Threads', el('div', {class: 'fields'}, field('Process (PID)', pid)), place);
+	return panel('thread-list', 'A process and its threads', el('div', {class: 'fields'}, field('Process (PID)', pid)), place);
 };
 
 const shown = {cores: (v) => number(v), gpus: (v) => number(v), memory: (v) => values.value('bytes', v),

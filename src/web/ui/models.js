@@ -2,6 +2,7 @@
 import {get, jobLink, name, pageLink, send, session} from './api.js';
 import {dash, el, empty, failure, field, fill, known, panel, setState, state, table, text} from './view.js';
 import {amount, list, number, pairs, shortTime} from './format.js';
+import {featureUnit} from './features.js';
 import {jobLinks} from './job_links.js';
 
 const said = el('div', {role: 'status'});
@@ -76,10 +77,9 @@ const limits = (m) => {
 				parameters: Array.isArray(numbers) ? numbers.slice(1) : []});
 	return rows;
 };
-const units = {cpu_time: 'us', duration: 'us', rssmax: 'KiB', rchar: 'bytes', wchar: 'bytes'};
 const words = {iqr: ['quartiles ', ' and '], madz: ['median ', ', median deviation '], z: ['mean ', ', standard deviation ']};
 const parameters = (r) => {
-	const [a, b] = r.parameters, unit = units[r.feature] || 'count';
+	const [a, b] = r.parameters, unit = featureUnit(r.feature);
 	return words[r.method] && typeof a === 'number' && typeof b === 'number' ?
 		words[r.method][0] + amount(unit, a) + words[r.method][1] + amount(unit, b) : text(JSON.stringify(r.parameters));
 };

@@ -207,6 +207,8 @@ var zoom = (() => {
 		const due = [];
 		for (const e of entries) {
 			const chart = places.get(e.target);
+			if (!chart)
+				continue;
 			chart.seen = e.isIntersecting;
 			if (chart.seen && chart.stale)
 				due.push(chart);
@@ -368,8 +370,9 @@ var zoom = (() => {
 		gaps.sort((a, b) => a - b);
 		return gaps.length ? gaps[gaps.length >> 1] * 5 : 0;
 	};
-	const columns = (series) => {
-		const {times, origin} = page.data, {first, scale, below, above} = series;
+	/* A series of the data of a report as numbers: {t, v, lo, hi} */
+	const columns = (series, {times, origin}) => {
+		const {first, scale, below, above} = series;
 		const t = [], v = [], lo = [], hi = [];
 		series.values.forEach((n, i) => {
 			if (n === null)
@@ -383,7 +386,7 @@ var zoom = (() => {
 	};
 	const seriesLines = (ids) => {
 		const lines = ids.map((id) => {
-			const c = page.data.series[id], line = columns(c);
+			const c = page.data.series[id], line = columns(c, page.data);
 			line.gap = usual(line.t);
 			line.seldom = c.seldom;
 			line.name = page.visible([c.host, c.entity].filter(Boolean).join(' ') ||
@@ -405,7 +408,7 @@ var zoom = (() => {
 			lines.push(line('threads', 2));
 		return [lines, 'count'];
 	};
-	for (const figure of document.querySelectorAll('figure.chart')) {
+	for (const figure of document.querySelectorAll('figure.chart[data-lines]')) {
 		const ids = figure.dataset.lines;
 		let made = null; /* data are put in shape when the chart is first looked at */
 		const chart = {element: figure.querySelector('.plot')};
@@ -415,12 +418,24 @@ var zoom = (() => {
 		chart.rows = (t) => get().rows(t);
 		add(chart);
 	}
-	if (charts.length) {
-		const hint = page.html('p', {class: 'dim tools'}, 'Drag over a chart to zoom in, double ' +
-			'click to zoom out. After a click on a chart the wheel and the keys + \u2212 \u2190 \u2192 ' +
-			'zoom and move; shift with an arrow moves faster.');
-		charts[0].element.closest('section').querySelector('h2').after(hint);
-	}
+	const hint = () => page.html('p', {class: 'dim tools'}, 'Drag over a chart to zoom in, double ' +
+		'click to zoom out. After a click on a chart the wheel and the keys + \u2212 \u2190 \u2192 ' +
+		'zoom and move; shift with an arrow moves faster.');
+	if (charts.length)
+		charts[0].element.closest('section').querySelector('h2').after(hint());
+	/* Those that are not on the page any more. */
+	const forget = () => {
+		for (const chart of charts.splice(0)) {
+			watch.unobserve(chart.element);
+			places.delete(chart.element);
+		}
+	};
+	/* A chart that came later is drawn when it is first seen. lines: as of columns(), with names. */
+	const addLines = (figure, lines, unit) => {
+		for (const line of lines)
+			line.gap = usual(line.t);
+		add({...makeChart(figure, lines, unit), stale: true});
+	};
 	addEventListener('resize', () => {
 		if (touched)
 			redraw();
@@ -430,5 +445,5 @@ var zoom = (() => {
 			d.open = true;
 		drawThese(charts.filter((chart) => chart.stale));
 	}, {signal: page.ended.signal});
-	return {view, charts, add, set, all, place, drawTimes};
+	return {view, charts, add, addLines, columns, forget, hint, set, all, place, drawTimes};
 })();

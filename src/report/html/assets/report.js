@@ -9,23 +9,9 @@ var page = (() => {
 	const begin = Number(block.dataset.begin), end = Number(block.dataset.end);
 	const zone = block.dataset.zone.split(',').map(Number);
 
-	/* ---- times: local to the machine that wrote the page ---- */
-	const offsetAt = (us) => (zone.length > 1 && us >= zone[1] ? zone[2] : zone[0]) * 1e6;
-	/* day: with the day in front, where the page has more than one */
-	const clock = (us, step, day = true) => {
-		const local = us + offsetAt(us), d = new Date(Math.floor(local / 1000));
-		const iso = d.toISOString();
-		let text = step >= 86400e6 ? iso.slice(5, 10) : step >= 60e6 ? iso.slice(11, 16) :
-			iso.slice(11, 19);
-		if (step < 1e6) {
-			const n = Math.min(6, Math.max(1, 6 - Math.floor(Math.log10(step) + 1e-9)));
-			text += '.' + String(Math.floor(((local % 1e6) + 1e6) % 1e6)).padStart(6, '0').slice(0, n);
-		}
-		return day && end - begin > 86400e6 && step < 86400e6 ? iso.slice(5, 10) + ' ' + text : text;
-	};
-
 	page?.ended.abort(); /* the listeners of the one before, which hold its data */
-	return {...values, ...elements, data, begin, end, offsetAt, clock, listeners: [], search: '',
+	/* times are local to the machine that wrote the page */
+	return {...values, ...elements, data, ...values.span(begin, end, zone), listeners: [], search: '',
 		ended: new AbortController()};
 })();
 

@@ -202,7 +202,7 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 	const names = page.data.names, origin = page.data.origin;
 	const bars = page.data.bars.map(([start, length, name, tags, lane, processes, pid, cpu, failed]) => ({
 		start: origin + start, end: origin + start + length, name, tags, lane, processes, pid, cpu, failed}));
-	const svg = place.querySelector('svg'), xs = place.querySelector('.xs');
+	const svg = place.querySelector('svg');
 	const legend = document.getElementById('gantt-legend'), original = [...legend.children];
 	const lanes = bars.reduce((n, b) => Math.max(n, b.lane + 1), 1);
 	const height = Number(svg.getAttribute('height')) / lanes;
@@ -216,69 +216,24 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 				cpu.set(b.tags, (cpu.get(b.tags) || 0) + (b.cpu || 0) + 1);
 		return new Map([...cpu].sort((a, b) => b[1] - a[1]).map(([t], i) => [t, Math.min(i, 8)]));
 	})();
-	const colorOf = (b) => byTag ? 'q' + (b.tags ? tagColors.get(b.tags) : 8) : page.colorOf(names[b.name]);
-	const draw = (size) => {
-		const width = (size || svg.getBoundingClientRect()).width || 1000, paths = new Map(), labels = [], taken = [];
-		let failed = '';
-		for (const b of bars) {
-			const a = Math.max(0, zoom.place(b.start)) * width, z = Math.min(1, zoom.place(b.end)) * width;
-			if (z < 0 || a > width || z < a)
-				continue;
-			const w = Math.max(z - a, 0.8), y = b.lane * height, h = Math.max(1, height - (height > 4 ? 1 : 0));
-			const key = colorOf(b) + (page.fades(names[b.name]) ? ' faded' : '');
-			paths.set(key, (paths.get(key) || '') + 'M' + a.toFixed(1) + ' ' + y.toFixed(1) + 'h' + w.toFixed(1) +
-				'v' + h.toFixed(1) + 'h-' + w.toFixed(1) + 'z');
+	const draw = timeBars({place, bars, height, word: 'bars',
+		colorOf: (b) => byTag ? 'q' + (b.tags ? tagColors.get(b.tags) : 8) : page.colorOf(names[b.name]),
+		faded: (b) => page.fades(names[b.name]),
+		labelOf: (b) => page.shorten(page.base(names[b.name]), 60) + (b.processes > 1 ? ' \u00d7' + page.count(b.processes) : ''),
+		titleOf: (b) => page.shorten(page.visible(names[b.name]), 200),
+		rowsOf: (b) => {
+			const list = [['', b.processes > 1 ? 'processes' : 'process', b.processes > 1 ? page.count(b.processes) : 'pid ' + b.pid],
+				['', 'from', page.clock(b.start, 1000)], ['', b.processes > 1 ? 'over' : 'ran', page.duration(b.end - b.start)],
+				['', 'CPU time', page.duration(b.cpu)]];
+			if (b.tags)
+				list.push(['', 'tags', page.shorten(page.visible(names[b.tags]), 120)]);
 			if (b.failed)
-				failed += 'M' + Math.min(width - 1, z).toFixed(1) + ' ' + (y + h / 2).toFixed(1) + 'v' + (h / 2).toFixed(1);
-			if (height >= 12 && w > 34 && labels.length < 400 && a >= (taken[b.lane] || 0)) {
-				taken[b.lane] = a + w;
-				const box = page.svg('svg', {x: a.toFixed(1), y, width: w.toFixed(1), height});
-				box.append(page.svg('text', {x: 4, y: 11}, page.shorten(page.base(names[b.name]), 60) +
-					(b.processes > 1 ? ' \u00d7' + page.count(b.processes) : '')));
-				labels.push(box);
-			}
-		}
-		const parts = [...paths].map(([key, d]) => page.svg('path', {class: key, d}));
-		if (failed)
-			parts.push(page.svg('path', {class: 'failed', d: failed}));
-		svg.replaceChildren(...parts, ...labels);
-		zoom.drawTimes(xs, width);
-	};
-	/* The bar under the pointer, or one that is too narrow to be hit. */
-	const barAt = (event) => {
-		const box = svg.getBoundingClientRect(), lane = Math.floor((event.clientY - box.top) / height);
-		const t = zoom.view.begin + (event.clientX - box.left) / box.width * (zoom.view.end - zoom.view.begin);
-		const near = (zoom.view.end - zoom.view.begin) / box.width * 3;
-		let best = null, distance = near;
-		for (const b of bars) {
-			if (b.lane !== lane)
-				continue;
-			const d = Math.max(b.start - t, t - b.end, 0);
-			if (d <= distance) {
-				best = b;
-				distance = d;
-			}
-		}
-		return best;
-	};
-	const rows = (t, event) => {
-		const b = event && barAt(event), list = [];
-		if (!b) {
-			const running = bars.reduce((n, x) => n + (x.start <= t && x.end >= t ? 1 : 0), 0);
-			list.push(['', 'bars at this time', page.count(running)]);
+				list.push(['', 'ended', b.processes > 1 ? 'some with an error' : 'with an error']);
 			return list;
-		}
-		list.title = page.shorten(page.visible(names[b.name]), 200);
-		list.push(['', b.processes > 1 ? 'processes' : 'process', b.processes > 1 ? page.count(b.processes) : 'pid ' + b.pid],
-			['', 'from', page.clock(b.start, 1000)], ['', b.processes > 1 ? 'over' : 'ran', page.duration(b.end - b.start)],
-			['', 'CPU time', page.duration(b.cpu)]);
-		if (b.tags)
-			list.push(['', 'tags', page.shorten(page.visible(names[b.tags]), 120)]);
-		if (b.failed)
-			list.push(['', 'ended', b.processes > 1 ? 'some with an error' : 'with an error']);
-		return list;
-	};
-	zoom.add({element: svg, draw, rows});
+		},
+		/* whoever shows processes can listen: the pages of the server do */
+		open: (b) => dispatchEvent(new CustomEvent('plimsoll-process', {detail: {pid: b.processes > 1 ? null : b.pid,
+			name: page.base(names[b.name])}}))});
 
 	const choose = (tags) => {
 		byTag = tags;

@@ -116,5 +116,29 @@ const values = (() => {
 	};
 	const bytes = (v) => v == null ? '\u2013' : value('bytes', v);
 
-	return {visible, base, shorten, count, duration, value, axis, bytes};
+	/*
+	 * The times of charts from begin to end, in us. zone: [offset], or [offset, time of a change, offset from then on], in
+	 * seconds and us; null: times are durations since a start.
+	 */
+	const span = (begin, end, zone) => {
+		const offsetAt = (us) => !zone ? 0 : (zone.length > 1 && us >= zone[1] ? zone[2] : zone[0]) * 1e6;
+		const long = end - begin > 300 * 86400e6;
+		/* day: with the day in front, where there is more than one */
+		const clock = (us, step, day = true) => {
+			const local = us + offsetAt(us), iso = new Date(Math.floor(local / 1000)).toISOString();
+			if (!zone && end < 60e6) /* the decimals that the step needs */
+				return (us / 1e6).toFixed(step >= 1e6 ? 0 : Math.min(6, Math.ceil(6 - Math.log10(step) - 1e-9))) + ' s';
+			const date = zone ? iso.slice(long ? 0 : 5, 10) : Math.floor(local / 86400e6) + ' d';
+			let text = step >= 86400e6 ? date : step >= 60e6 && (zone || end >= 3600e6) ? iso.slice(11, 16) :
+				iso.slice(!zone && end < 3600e6 ? 14 : 11, 19);
+			if (step < 1e6) {
+				const n = Math.min(6, Math.max(1, 6 - Math.floor(Math.log10(step) + 1e-9)));
+				text += '.' + String(Math.floor(((local % 1e6) + 1e6) % 1e6)).padStart(6, '0').slice(0, n);
+			}
+			return day && end - begin > 86400e6 && step < 86400e6 ? date + ' ' + text : text;
+		};
+		return {begin, end, offsetAt, clock};
+	};
+
+	return {visible, base, shorten, count, duration, value, axis, bytes, span};
 })();
