@@ -147,6 +147,7 @@ bats_test(cli.export cli/export.bats "medium;thorough" user)
 bats_test(cli.dashboards cli/dashboards.bats short user)
 bats_test(cli.page cli/page.bats short user)
 bats_test(cli.serve_pages cli/serve_pages.bats short user)
+bats_test(cli.serve_sign_in cli/serve_sign_in.bats short user)
 bats_test(cli.sinks_http cli/sinks_http.bats "short;thorough" user)
 bats_test(cli.readers cli/readers.bats short user)
 # with servers that `make check` does without

@@ -108,8 +108,8 @@ static double worst(enum advice_item item, const struct run_use *now, const stru
 }
 
 static const char *const unknown[ADVICE_ITEMS] = {
-	"its demand for cores over time was not measured: record it with `run --sample 1s`",
-	"the memory of its processes at one time was not measured: record it with `run --sample 1s`",
+	"its demand for cores over time was not measured: record it with `plimsoll run --sample 1s`",
+	"the memory of its processes at one time was not measured: record it with `plimsoll run --sample 1s`",
 	"its duration is not known",
 	"its GPUs were not sampled",
 };
@@ -144,7 +144,7 @@ void request_advise(const struct run_use *now, const struct run_use *past, size_
 		}
 		if (now->files && item == ADVICE_MEMORY) {
 			a->reason = "it may have kept files in memory (/dev/shm): record it with "
-				    "`run --sample 1s`";
+				    "`plimsoll run --sample 1s`";
 			continue;
 		}
 		double most = worst(item, now, past, past_count, tasks, a);

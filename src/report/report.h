@@ -210,6 +210,8 @@ bool report_series_repeats(const struct report *r, size_t series);
 typedef void report_line(void *user, const char *name, const char *text);
 void report_head_lines(const struct report *r, report_line *add, void *user);
 void report_figure_lines(const struct report *r, report_line *add, void *user);
+/* Adds an exit status; above 128 with the signal that it stands for. */
+void report_add_exit(struct strbuf *out, int64_t status);
 
 /* 80 columns with sparklines. brief: the lines that `run` ends with. */
 void report_text(const struct report *r, bool color, bool brief, struct strbuf *out);

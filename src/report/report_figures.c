@@ -1,6 +1,8 @@
 /* The key figures of a report as lines of a name and a text: the text report and the PDF show the
  * same. See report.h. */
 #include <math.h>
+#include <signal.h>
+#include <string.h>
 
 #include "core/text/text.h"
 #include "report/report.h"
@@ -153,13 +155,24 @@ static void line_energy(struct lines *l)
 	end_line(l, "energy");
 }
 
+void report_add_exit(struct strbuf *out, int64_t status)
+{
+	/* shells, and plimsoll as a command, end with this for a signal */
+	const char *name =
+		status > 128 && status < 128 + NSIG ? sigabbrev_np((int)status - 128) : NULL;
+
+	strbuf_addf(out, "%lld", (long long)status);
+	if (name)
+		strbuf_addf(out, " (SIG%s)", name);
+}
+
 void report_figure_lines(const struct report *r, report_line *add, void *user)
 {
 	struct lines l = {.r = r, .add = add, .user = user, .text = STRBUF_INIT};
 	const struct job_row *row = &r->show.list.rows[0];
 
 	if (row->exitcode != UNKNOWN)
-		strbuf_addf(&l.text, "%lld", (long long)row->exitcode);
+		report_add_exit(&l.text, row->exitcode);
 	end_line(&l, "exit");
 	line_processes(&l);
 	lines_cpu(&l);

@@ -429,8 +429,8 @@ static void rest(const struct text *s)
 		sheet_line(&s->sheet, i ? "" : "absent", text.buf);
 	}
 	if (r->absence_count > REASONS)
-		strbuf_addf(s->out, "  %-*sand %zu more %s\n", LABEL - 2, "",
-			    r->absence_count - REASONS,
+		strbuf_addf(s->out, "  %-*sand %zu more %s; -o FILE.html lists all\n", LABEL - 2,
+			    "", r->absence_count - REASONS,
 			    plural(r->absence_count - REASONS, "reason", "reasons"));
 }
 

@@ -123,7 +123,7 @@ static bool refuse_stranger(struct web_call *c)
 	if ((c->request.route->flags & WEB_HTML) && c->server->options->auth == AUTH_USERS)
 		to_login(c, &a);
 	else if (c->request.route->flags & WEB_HTML)
-		web_stranger_page(&a);
+		web_stranger_page(&a, c->server->options->base_path);
 	else
 		web_fail(&a, 401, web_remedy(c), "this needs a session");
 	web_reply(c, &a);
@@ -154,7 +154,7 @@ static bool redeem(struct web_call *c, const char *token)
 			    w->cookie, session, w->options->base_path,
 			    (unsigned long long)ACCESS_SESSION_S);
 	} else if (!web_admit(c)) {
-		web_stranger_page(&a);
+		web_stranger_page(&a, w->options->base_path);
 		web_reply(c, &a);
 		return true;
 	}

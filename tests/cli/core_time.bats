@@ -33,9 +33,9 @@ part() {
   at_least 'nothing to run, s' "$(part idle-serial)" "$(jq '.total_seconds - .wall_seconds - 0.1' where.json)"
   jq -e '[.parts[] | select(.name == "residue") | .share][0] < 0.05' where.json >/dev/null || fail "$(cat where.json)"
   plimsoll where --over time >text
-  grep -q 'sleeping until a time' text
   grep -q '^over time, a column is ' text
-  grep -q '^  wait-timer ' text
+  equal 'its lines: the sum, and over time by the same words' "$(grep -c 'sleeping until a time ' text)" 2
+  at_most 'columns of the widest line' "$(LC_ALL=C.UTF-8 wc -L <text)" 80
   # the same in the report, in all its forms
   plimsoll report --json | jq .core_time >report.json
   equal 'in the report' "$(jq -S . report.json | md5sum)" "$(jq -S . where.json | md5sum)"

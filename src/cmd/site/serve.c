@@ -41,7 +41,8 @@ static const struct option_row rows[] = {
 	 "the pages are below this path, for a proxy in front of the server",
 	 AT(struct serve_options, base_path)},
 	{OPT_FLAG, 0, "write", NULL,
-	 "allow changes: annotations, tags, models, acknowledged alerts",
+	 "allow changes: annotations, tags, models, acknowledged alerts, another try of failed "
+	 "submissions",
 	 AT(struct serve_options, write)},
 	{OPT_FLAG, 0, "link", NULL, "print a new link to your running server, and end",
 	 AT(struct serve_options, link)},

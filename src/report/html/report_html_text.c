@@ -249,9 +249,11 @@ static void figure_exit(struct page *p, const struct job_row *j)
 		strbuf_addstr(&p->out, "running");
 	else if (j->exitcode == UNKNOWN)
 		strbuf_addstr(&p->out, "unknown");
-	else
-		strbuf_addf(&p->out, "<span class=\"%s\">%lld</span>", j->exitcode ? "bad" : "good",
-			    (long long)j->exitcode);
+	else {
+		strbuf_addf(&p->out, "<span class=\"%s\">", j->exitcode ? "bad" : "good");
+		report_add_exit(&p->out, j->exitcode);
+		strbuf_addstr(&p->out, "</span>");
+	}
 	end_figure(p, NULL);
 }
 
@@ -421,7 +423,7 @@ void page_about(struct page *p)
 
 	strbuf_addstr(&p->out, "<p>Written by plimsoll " PL_VERSION);
 	if (j->format) {
-		strbuf_addstr(&p->out, " from ");
+		strbuf_addstr(&p->out, " from records of ");
 		html_str(&p->out, joblist_text(l, j->format));
 	}
 	if (j->source) {

@@ -8,7 +8,7 @@
 
 #define BAR 60     /* columns of a bar */
 #define NAME 41    /* columns of the words of a part */
-#define COLUMNS 58 /* over time */
+#define COLUMNS 36 /* over time */
 #define HOSTS_SHOWN 8
 #define HOSTS_MAX 200 /* in JSON and CSV */
 #define JSON_STEPS 400
@@ -112,7 +112,7 @@ static void add_excess(const struct bars *b, const struct core_time *t)
 		return;
 	strbuf_addstr(b->out, "  beyond these cores threads were ready to run for ");
 	text_add_duration(b->out, beyond);
-	strbuf_addstr(b->out, "\n");
+	strbuf_addstr(b->out, ": more of them than cores\n");
 }
 
 /* Rows of blocks: a part in each, its share of the cores over time. */
@@ -130,7 +130,8 @@ static void add_over_time(const struct bars *b, const struct where *w)
 	for (size_t i = 0; i < CORE_PARTS; i++) {
 		if (!(w->total.part[i] > 0.005 * total))
 			continue;
-		strbuf_addf(b->out, "  %-19s", core_parts[i].name);
+		strbuf_addstr(b->out, "  ");
+		add_padded(b->out, core_parts[i].words, NAME);
 		if (b->color)
 			strbuf_addf(b->out, "\033[%sm", fills[core_parts[i].family].code);
 		for (size_t k = 0; k < n; k++) {

@@ -103,6 +103,15 @@ int serve_print_page(const char *job)
 	return EXIT_OK;
 }
 
+static int no_link(const char *address)
+{
+	return fail_with(
+		EXIT_FAILED,
+		"the server at %s gives no link: if it has users, sign in at %slogin; or else "
+		"start it again",
+		address, address);
+}
+
 int serve_link(void)
 {
 	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT, why = STRBUF_INIT,
@@ -117,6 +126,8 @@ int serve_link(void)
 		printf("%s\n", address.buf);
 		return EXIT_OK;
 	}
+	if (str_prefix(address.buf, "https:"))
+		return no_link(address.buf);
 	_cleanup_close_ int fd = connect_to(address.buf, &host, &n);
 	if (fd < 0)
 		return fail_with(EXIT_FAILED,
@@ -125,8 +136,7 @@ int serve_link(void)
 	int r = ask(fd, host, n, host + n, token, &answer);
 	_cleanup_free_ char *link = r == 0 ? link_of(&answer) : NULL;
 	if (!link)
-		return fail_with(EXIT_FAILED, "the server at %s gave no link; start it again",
-				 address.buf);
+		return no_link(address.buf);
 	printf("%s\n", link);
 	return EXIT_OK;
 }

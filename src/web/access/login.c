@@ -9,6 +9,7 @@
 #include "web/handlers/handlers.h"
 #include "web/server.h"
 #include "web/http/target.h"
+#include "web/http/plain_page.h"
 
 #define HTML "text/html; charset=utf-8"
 
@@ -50,22 +51,19 @@ static void page(const struct web_request *q, unsigned status, const char *said,
 	a->not_kept = true;
 	a->cookie = xasprintf("%s=%s; Path=%s/; Max-Age=3600; HttpOnly; SameSite=Strict%s", name,
 			      value, base, secure(q->server));
+	plain_page_begin(&a->body, base, "Sign in");
+	if (*said)
+		strbuf_addf(&a->body, "<p class=\"finding severe\" role=\"alert\">%s</p>\n", said);
 	strbuf_addf(&a->body,
-		    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-		    "<title>Plimsoll: sign in</title>\n"
-		    "<link rel=\"stylesheet\" href=\"%s/ui/app.css\">\n</head>\n<body>\n<main>\n"
-		    "<h1>Sign in</h1>\n%s%s%s"
 		    "<form method=\"post\" action=\"%s/login\">\n"
 		    "<input type=\"hidden\" name=\"form\" value=\"%s\">\n"
-		    "<p><label>User <input name=\"name\" autocomplete=\"username\" required "
-		    "autofocus></label></p>\n"
-		    "<p><label>Password <input name=\"password\" type=\"password\" "
-		    "autocomplete=\"current-password\" required></label></p>\n"
-		    "<p><button>Sign in</button></p>\n</form>\n</main>\n</body>\n</html>\n",
-		    base, *said ? "<p role=\"alert\">" : "", said, *said ? "</p>\n" : "", base,
-		    value);
+		    "<label>User <input name=\"name\" autocomplete=\"username\" required "
+		    "autofocus></label>\n"
+		    "<label>Password <input name=\"password\" type=\"password\" "
+		    "autocomplete=\"current-password\" required></label>\n"
+		    "<button class=\"main\">Sign in</button>\n</form>\n",
+		    base, value);
+	plain_page_end(&a->body);
 }
 
 void web_login_page(const struct web_request *q, struct store *s PL_UNUSED, struct web_answer *a)

@@ -31,9 +31,11 @@ void web_session(const struct web_request *q, struct store *s PL_UNUSED, struct 
 {
 	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
 	const struct web_server *w = q->server;
+	char session[ACCESS_TOKEN_SIZE];
 
 	json_begin_object(&j, NULL);
 	json_str(&j, "user", q->viewer->user);
+	json_bool(&j, "signed_in", access_cookie(q->cookies, w->cookie, session));
 	json_bool(&j, "write", q->viewer->may_write);
 	json_str(&j, "csrf", q->csrf);
 	json_str(&j, "version", PL_VERSION);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "web/http/plain_page.h"
 
 #define POLICY                                                                            \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " \
@@ -163,19 +164,15 @@ void web_reply_asset(struct web_call *c, const struct web_asset *asset)
 	set_body(r, packed ? asset->gzip : asset->data, packed ? asset->gzip_size : asset->size);
 }
 
-void web_stranger_page(struct web_answer *a)
+void web_stranger_page(struct web_answer *a, const char *base)
 {
 	a->status = 401;
 	a->type = "text/html; charset=utf-8";
 	a->not_kept = true;
-	strbuf_addstr(
-		&a->body,
-		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"color-scheme\" content=\"light dark\">\n"
-		"<title>Plimsoll: open a new link</title>\n</head>\n<body>\n<main>\n"
-		"<h1>This page needs a new link</h1>\n"
-		"<p>A link to this server works once, and its session ends after a week or "
-		"with the server.</p>\n<p>Run <code>plimsoll serve --link</code> in a "
-		"terminal and open the link that it prints.</p>\n</main>\n</body>\n</html>\n");
+	plain_page_begin(&a->body, base, "This page needs a new link");
+	strbuf_addstr(&a->body,
+		      "<p>A link to this server works once, and its session ends after a "
+		      "week or with the server.</p>\n<p>Run <code>plimsoll serve "
+		      "--link</code> in a terminal and open the link that it prints.</p>\n");
+	plain_page_end(&a->body);
 }

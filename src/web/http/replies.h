@@ -14,5 +14,5 @@ void web_reply_asset(struct web_call *c, const struct web_asset *asset);
 
 /* A file by its name below /ui/; NULL: none. */
 const struct web_asset *web_asset(const struct web_server *w, const char *name);
-/* The page for somebody without a session. */
-void web_stranger_page(struct web_answer *a);
+/* The page for somebody without a session; base: the base path. */
+void web_stranger_page(struct web_answer *a, const char *base);

@@ -1,5 +1,5 @@
 /* Outliers that the daemon and `plimsoll analyze` found, until somebody acknowledges them. */
-import {get, jobLink, name, pageLink, send, session} from './api.js';
+import {get, jobLink, mayAs, name, pageLink, send, session} from './api.js';
 import {dash, el, empty, failure, fill, known, setState, state, table, text} from './view.js';
 import {featureUnit} from './features.js';
 import {amount, number, shortTime} from './format.js';
@@ -34,7 +34,7 @@ const showAlerts = (alerts, place, again) => {
 			{label: 'Found', kind: 'nowrap', cell: (a) => shortTime(a.found)},
 			{label: 'Compared with', kind: 'nowrap', cell: (a) => a.model ? el('a', {href: pageLink('models', {model: a.model})}, text(a.model)) : 'jobs like it'},
 			{label: 'Unusual', kind: 'w', cell: unusual},
-			...(all || session.write ? [{label: 'Acknowledged', cell: (a) => handled(a) || (session.write ? acknowledge(a, again) : '')}] : []),
+			...(all || session.write && mayAs('support') ? [{label: 'Acknowledged', cell: (a) => handled(a) || (session.write && mayAs('support') ? acknowledge(a, again) : '')}] : []),
 		], alerts, {caption: 'Alerts', cards: true}) : empty(all ? 'There are no alerts.' : 'Nothing is waiting to be looked at.',
 			'`plimsoll analyze` and the daemon look for jobs that are unlike others.'));
 	sortable(place);

@@ -4,16 +4,19 @@ export const root = new URL('..', import.meta.url); /* with the base path, whate
 const api = new URL('api/v1/', root);
 
 export class Failure extends Error {
-	constructor(status, message, remedy) {
+	constructor(status, message, remedy, login = null) {
 		super(message);
 		this.status = status;
 		this.remedy = remedy;
+		this.login = login; /* the address of the page to sign in */
 		/* what may be different soon: no answer, no session, no store, too many requests */
 		this.passing = status === 0 || status === 401 || status === 429 || status >= 500;
 	}
 }
 
-export const session = {user: null, write: false, csrf: '', version: '', store: ''};
+export const session = {user: null, role: 'admin', signed_in: false, write: false, csrf: '', version: '', store: ''};
+/* May this user do what the role allows? Without an answer of the server: yes, it decides. */
+export const mayAs = (role) => session.role === 'admin' || session.role === role;
 
 const address = (base, path, params = {}) => {
 	const url = new URL(path.replace(/^\//, ''), base);
@@ -35,14 +38,17 @@ export const apiLink = (path, params) => {
 export const name = (text) => encodeURIComponent(text);
 export const jobLink = (job) => pageLink('job/' + name(job));
 
+const signsIn = (remedy) => String(remedy).includes('/login');
 const refused = async (answer) => {
 	let said = {};
 	try {
 		said = await answer.json();
 	} catch { /* not of the API: a proxy answers in its own words */ }
 	if (answer.status === 401)
-		return new Failure(401, 'This browser has no session, or it has ended.',
-			'Run `plimsoll serve --link` and open the link that it prints; this page then goes on by itself.');
+		return new Failure(401, 'This browser has no session, or it has ended.', signsIn(said.remedy) ?
+			'Sign in again; this page then goes on by itself.' :
+			'Run `plimsoll serve --link` and open the link that it prints; this page then goes on by itself.',
+		signsIn(said.remedy) ? pageLink('login') : null);
 	return new Failure(answer.status, said.error || 'The server answers ' + answer.status + ' ' + answer.statusText + '.',
 		said.remedy);
 };

@@ -1,5 +1,5 @@
 /* Submissions that could not be stored, with their reasons; submitted again where the server allows it. */
-import {get, name, send, session} from './api.js';
+import {get, mayAs, name, send, session} from './api.js';
 import {dash, el, empty, failure, fill, known, table, text} from './view.js';
 import {number, shortTime} from './format.js';
 
@@ -27,7 +27,7 @@ const showInputs = (inbox, place, again) => {
 			{label: 'Since', kind: 'nowrap', cell: (i) => shortTime(i.changed)},
 			{label: 'Size', n: true, value: (i) => i.bytes, cell: (i) => known(i.bytes) ? values.value('bytes', i.bytes) : dash},
 			{label: 'Reason', kind: 'w', cell: (i) => text(i.reason || 'unknown')},
-			...(session.write ? [{label: 'Again', kind: 'nowrap', cell: (i) => retry(i, again)}] : []),
+			...(session.write && mayAs('admin') ? [{label: 'Again', kind: 'nowrap', cell: (i) => retry(i, again)}] : []),
 		], inbox.failed, {caption: 'Failed submissions', cards: true}) : empty('Nothing failed.', 'Everything that arrived was stored.'));
 	sortable(place);
 };

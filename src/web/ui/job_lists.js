@@ -149,7 +149,7 @@ export const requestAdvice = (at) => {
 		{label: 'Used', n: true, cell: (r) => amountOf(r.item, r.used)},
 		{label: 'Suggested', n: true, cell: (r) => amountOf(r.item, r.suggested)},
 		{label: 'Directive', cell: (r) => r.directive ? el('code', {}, text(r.directive)) :
-			el('span', {class: 'dim'}, text(r.reason || dash))},
+			el('span', {class: 'dim'}, sentence(r.reason || dash))},
 		{label: 'Note', cell: (r) => text(r.note || (r.past_runs ? r.past_runs_fit + ' of ' + r.past_runs +
 			' earlier runs would fit' : ''))},
 	];

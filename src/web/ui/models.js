@@ -1,5 +1,5 @@
 /* Reference models: the list, one of them, what it says of other jobs; made, switched and deleted where the server allows it. */
-import {get, jobLink, name, pageLink, send, session} from './api.js';
+import {get, jobLink, mayAs, name, pageLink, send, session} from './api.js';
 import {dash, el, empty, failure, field, fill, known, panel, setState, state, table, text} from './view.js';
 import {amount, list, number, pairs, shortTime} from './format.js';
 import {featureUnit} from './features.js';
@@ -19,6 +19,7 @@ const attempt = async (does, then) => {
 };
 
 /* ---- all ---- */
+const mayChange = () => session.write && mayAs('admin');
 const actions = (m, again) => [
 	el('button', {type: 'button', onclick: () => attempt(() => send('POST', 'models/' + name(m.name) + (m.enabled ? '/disable' : '/enable')), again)},
 		m.enabled ? 'Disable' : 'Enable'), ' ',
@@ -40,7 +41,7 @@ const showAll = (models, place, again) => {
 		{label: 'Features', cell: (m) => list(m.features)},
 		{label: 'Methods', cell: (m) => text(m.methods).replaceAll(',', ', ')},
 		{label: 'Made', kind: 'nowrap', cell: (m) => shortTime(m.created)},
-		...(session.write ? [{label: 'Change', kind: 'nowrap', cell: (m) => el('span', {class: 'nowrap'}, actions(m, again))}] : []),
+		...(mayChange() ? [{label: 'Change', kind: 'nowrap', cell: (m) => el('span', {class: 'nowrap'}, actions(m, again))}] : []),
 	], models, {caption: 'Models', cards: true}) : empty('There are no models.',
 		'A reference model holds what is normal: make one from at least 3 jobs with `plimsoll model create`.'));
 	sortable(place);
@@ -77,9 +78,12 @@ const limits = (m) => {
 				parameters: Array.isArray(numbers) ? numbers.slice(1) : []});
 	return rows;
 };
-const words = {iqr: ['quartiles ', ' and '], madz: ['median ', ', median deviation '], z: ['mean ', ', standard deviation ']};
+const words = {iqr: ['values from ', ' to '], madz: ['median ', ', median deviation '], z: ['mean ', ', standard deviation ']};
 const parameters = (r) => {
-	const [a, b] = r.parameters, unit = featureUnit(r.feature);
+	let [a, b] = r.parameters;
+	const unit = featureUnit(r.feature);
+	if (r.method === 'iqr' && typeof a === 'number' && typeof b === 'number') /* quartiles by which the model's own jobs just fit */
+		[a, b] = [Math.max(0, a - 1.5 * (b - a)), b + 1.5 * (b - a)];
 	return words[r.method] && typeof a === 'number' && typeof b === 'number' ?
 		words[r.method][0] + amount(unit, a) + words[r.method][1] + amount(unit, b) : text(JSON.stringify(r.parameters));
 };
@@ -89,8 +93,9 @@ const showOne = (m, place) => {
 		(Object.keys(m.tags || {}).length ? ', for jobs with ' + pairs(m.tags) : '') + '.'),
 	table([{label: 'Feature', cell: (r) => text(r.feature)}, {label: 'Method', cell: (r) => text(r.method)},
 		{label: 'Highest score', n: true, value: (r) => r.highest, cell: (r) => known(r.highest) ? String(r.highest) : dash},
-		{label: 'What it holds', cell: parameters}],
-	limits(m), {caption: 'Scores'})),
+		{label: 'Of its jobs', cell: parameters}],
+	limits(m), {caption: 'Scores', cards: true}),
+	el('p', {class: 'dim'}, 'A job is unusual by a method if its score is above the highest one of the model\'s own jobs.')),
 	panel('jobs', 'Made from ' + number(m.jobs.length) + ' jobs', jobLinks(m.jobs)));
 	sortable(place);
 };
@@ -121,14 +126,34 @@ const analysis = (model) => {
 		el('button', {type: 'submit', class: 'main'}, 'Compare')), place);
 };
 
+const change = (model, again) => {
+	const input = (placeholder) => el('input', {type: 'text', class: 'code', placeholder, autocomplete: 'off', spellcheck: 'false'});
+	const jobs = input('none: its own jobs only'), features = input('all, or cpu_time,duration');
+	const form = (label, box, button, ask) => el('form', {class: 'fields', onsubmit: (e) => {
+		e.preventDefault();
+		attempt(ask, () => {
+			said.replaceChildren(el('p', {class: 'finding ok'}, 'Done.'));
+			e.target.reset();
+			again();
+		});
+	}}, field(label, box, {wide: true}), el('button', {type: 'submit', class: 'main'}, button));
+	features.required = true;
+	return panel('change', 'Change it',
+		form('Train it again with these jobs, too', jobs, 'Train', () => send('POST', 'models/' + name(model) + '/train',
+			{jobs: jobs.value.split(/[\s,]+/).filter(Boolean)})),
+		form('Compare by these features only', features, 'Use them', () => send('POST', 'models/' + name(model) + '/features',
+			{features: features.value.trim()})));
+};
+
 export const show = (page) => {
 	const {model} = state(), place = el('div', {});
 	if (model) {
-		page.replaceChildren(el('h1', {}, 'Model ' + text(model)), el('p', {}, el('a', {href: pageLink('models')}, 'All models')), place, analysis(model));
-		fill(place, (signal) => get('models/' + name(model), {}, signal), showOne);
+		const one = fill(place, (signal) => get('models/' + name(model), {}, signal), showOne);
+		page.replaceChildren(el('h1', {}, 'Model ' + text(model)), el('p', {}, el('a', {href: pageLink('models')}, 'All models')), said, place,
+			analysis(model), mayChange() ? change(model, () => one.reload()) : '');
 		return;
 	}
 	const models = fill(place, (signal) => get('models', {}, signal), (m, where) => showAll(m, where, () => models.reload()));
 	page.replaceChildren(el('h1', {}, 'Models'), said, el('section', {'aria-label': 'Models'}, place),
-		session.write ? creation(() => models.reload()) : '');
+		mayChange() ? creation(() => models.reload()) : '');
 };

@@ -28,7 +28,8 @@ const titles = {0: 'The server does not answer', 401: 'Not signed in', 403: 'Not
 	503: 'The store cannot be read', 504: 'This took too long'};
 export const failure = (error, ...more) => el('div', {class: 'finding severe', role: 'alert'},
 	el('h3', {}, titles[error.status] || 'This did not work'), el('p', {}, sentence(error.message)),
-	error.remedy ? el('p', {}, sentence(error.remedy)) : null, ...more);
+	error.remedy ? el('p', {}, sentence(error.remedy)) : null,
+	error.login ? el('p', {}, el('a', {href: error.login, target: '_blank'}, 'Sign in')) : null, ...more);
 
 /*
  * Fills a place from the server. ask(signal) gets the data, show(data, place) puts them there. What fails is said in
