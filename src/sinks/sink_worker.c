@@ -33,7 +33,6 @@ int sink_workers_new(struct sink_workers **ret, const struct sink_workers_option
 	if (dir < 0)
 		return dir;
 	struct sink_workers *r = xcalloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 
 	r->o = *o;
 	r->dir = dir;
@@ -42,10 +41,7 @@ int sink_workers_new(struct sink_workers **ret, const struct sink_workers_option
 	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
 	pthread_mutex_init(&r->trim_lock, NULL);
 	pthread_mutex_init(&r->wake_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&r->wake);
 	*ret = r;
 	return 0;
 }

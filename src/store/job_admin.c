@@ -4,14 +4,17 @@
 #include "store/job_admin.h"
 
 #include "core/text/text.h"
+#include "store/ingest/merge_streamed.h"
 
 /* Jobs removed in one transaction, so that other writers get their turn in between. */
 #define RETIRE_AT_ONCE 20
 
 int store_delete_job(struct store *s, int64_t job)
 {
-	int r = 0;
+	/* what others add to the job comes before this, or finds it gone */
+	int r = s->engine->concurrent ? store_lock_job(s, job) : 0;
 
+	r = r == -ESTALE ? 0 : r;
 	for (const struct store_table *t = store_tables; t->name && r == 0; t++) {
 		_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
@@ -106,6 +109,10 @@ static int change(struct store *s, const char *table, int64_t job, const struct 
 		     : xstrdup(put_tag);
 	int r = store_begin(s);
 
+	if (r == 0)
+		r = store_lock_job(s, job);
+	if (r == -ESTALE)
+		r = store_fail(s, ENOENT, "the job is not in the store any more");
 	if (r == 0 && replace)
 		r = store_run(s, clear, db_int(job));
 	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {

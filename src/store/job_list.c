@@ -234,9 +234,11 @@ static int by_key(struct paging *g, bool known)
 	const struct list_term *t = driver(p);
 	bool distinct = t->source == LIST_WORDS && t->word_count != 1;
 
-	strbuf_addf(&q.text, "SELECT job, value FROM (SELECT %sj.no AS job, ",
-		    distinct ? "DISTINCT " : "");
+	strbuf_addf(&q.text, "SELECT job, value FROM (SELECT %sj.no AS job, %s",
+		    distinct ? "DISTINCT " : "", g->text ? "substr(" : "");
 	filter_add_order(&q, p->where, p->s->engine, g->key);
+	if (g->text) /* a cursor has all that is compared */
+		sql_add(&q, ", 1, " LIST_TEXT_MAX ")");
 	sql_add(&q, " AS value");
 	list_add_source(&q, p, t, distinct ? t->word_count : 0, true);
 	if (p->bounded)

@@ -33,8 +33,9 @@ void job_page_release(struct job_page *p);
 #define _cleanup_job_page_ _cleanup_(job_page_release)
 
 /* Fills an empty page. Rows whose value is not known come last, rows of the same value in the order
- * of their numbers. -EINVAL with a reason in *why: the cursor is not one of this list, or there is
- * no such order; other errors have the store's message. */
+ * of their numbers; of texts the first 400 characters count. -EINVAL with a reason in *why: the
+ * cursor is not one of this list, or there is no such order; other errors have the store's message.
+ */
 int job_list_page(struct store *s, const struct job_list_query *q, struct job_page *ret,
 		  struct strbuf *why);
 

@@ -11,7 +11,6 @@
 #include "store/job_list_internal.h"
 
 #define VERSION 1
-#define TEXT_MAX (JOB_LIST_CURSOR_MAX / 2 - 64)
 
 void list_cursor_release(struct list_cursor *c)
 {
@@ -61,17 +60,6 @@ static void put_number(struct strbuf *out, uint64_t v, int bytes)
 		strbuf_addch(out, (char)(v >> (8 * bytes)));
 }
 
-/* Cut off between two characters. */
-static void put_text(struct strbuf *out, const char *s)
-{
-	size_t n = strlen(s), length = 0, more;
-
-	while (length < n && (more = utf8_sequence(s + length, n - length)) &&
-	       length + more <= TEXT_MAX)
-		length += more;
-	strbuf_add(out, s, length);
-}
-
 static uint64_t take_number(const unsigned char **p, int bytes)
 {
 	uint64_t v = 0;
@@ -93,7 +81,7 @@ char *list_cursor_write(const struct list_cursor *c, uint32_t mark)
 	if (!c->is_text)
 		put_number(&bytes, (uint64_t)c->number, 8);
 	else
-		put_text(&bytes, c->text ? c->text : "");
+		strbuf_addstr(&bytes, c->text ? c->text : "");
 	put_number(&bytes, crc32c(0, bytes.buf, bytes.len), 4);
 	for (size_t i = 0; i < bytes.len; i++)
 		strbuf_addf(&out, "%02x", (unsigned char)bytes.buf[i]);

@@ -10,6 +10,8 @@
 #define TERMS_MAX 12
 /* So many words with a common beginning are read in turn. */
 #define WORDS_IN_TURN 16
+/* Texts are compared by so many characters, which fit into a cursor. */
+#define LIST_TEXT_MAX "400"
 
 /* Where a list of jobs in the order of their start comes from. */
 enum list_source {

@@ -268,7 +268,8 @@ static bool from_cache(struct web_call *c)
 	struct web_server *w = c->server;
 	const char *encoding;
 
-	if (!(c->request.route->flags & WEB_KEEP) || !web_store_version(w, &c->version))
+	if (!(c->request.route->flags & WEB_KEEP) || web_depends_on_time(&c->request) ||
+	    !web_store_version(w, &c->version))
 		return false;
 	encoding = accepted_encoding(header(c, "Accept-Encoding"));
 	strbuf_addf(&c->key, "%s\n%s\n%s\n", c->viewer.text, encoding ? encoding : "",
@@ -390,12 +391,14 @@ static bool is_store_of(const struct store *s, const struct web_viewer *v)
 	return s->viewer && !strcmp(s->viewer, v->text);
 }
 
-/* The store of this worker, opened again if its file was moved, removed or replaced. */
+/* The store of this worker, opened again if its file was moved, removed, replaced or migrated. */
 static bool use_store(struct web_call *c, struct store **s, struct web_answer *a)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	if (*s && (store_moved(*s) || !is_store_of(*s, &c->viewer))) {
+	/* one that was old when it was opened may have been migrated */
+	if (*s &&
+	    (store_moved(*s) || (*s)->schema < schema_newest() || !is_store_of(*s, &c->viewer))) {
 		store_close(*s);
 		*s = NULL;
 	}
@@ -414,6 +417,8 @@ void web_call_run(struct web_call *c, struct store **s)
 
 	if (!(route->flags & WEB_STORE) || use_store(c, s, &a))
 		route->handler(&c->request, *s, &a);
+	if (route->flags & WEB_WRITE)
+		__atomic_add_fetch(&c->server->changes, 1, __ATOMIC_RELEASE);
 	if ((route->flags & WEB_WRITE) && a.status < 300)
 		web_note(c->server, c->viewer.user, c->http->address,
 			 web_method_name(route->method), c->http->target);

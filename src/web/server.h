@@ -68,7 +68,8 @@ struct web_server {
 	const struct password_functions *passwords; /* with AUTH_USERS */
 	struct strbuf no_hash;                      /* that of no password */
 	struct strbuf tls_cert, tls_key;
-	bool stopping; /* atomic */
+	uint64_t changes; /* that requests have made; atomic */
+	bool stopping;    /* atomic */
 };
 
 /* Opens the socket. A descriptor, or a negative errno with the reason and remedy. */
@@ -76,6 +77,8 @@ int web_listen(struct web_server *w, struct strbuf *why);
 
 /* What changes when the store changes. False: it may change again without another version. */
 bool web_store_version(const struct web_server *w, uint64_t *ret);
+/* May the answer change although the store does not? By the parameters, to be on the safe side. */
+bool web_depends_on_time(const struct web_request *q);
 /* Opens the store for a worker. 0 or a negative errno with the reason. */
 int web_open_store(struct web_server *w, struct store **ret, struct strbuf *why);
 /* The same, narrowed to what the viewer may see. */

@@ -5,9 +5,9 @@
 bats_require_minimum_version 1.5.0
 load store
 
-# serve: of $STORE, on ./s, where the user of the server needs no token
+# serve [OPTION...]: of $STORE, on ./s, where the user of the server needs no token
 serve() {
-  plimsoll serve --quiet --listen "unix:$WORK/s" 3>&- &
+  plimsoll serve --quiet --listen "unix:$WORK/s" "$@" 3>&- &
   SERVER=$!
   for _ in $(seq 100); do
     [ -S s ] && curl -s --unix-socket s http://localhost/healthz >/dev/null && return 0
@@ -152,12 +152,32 @@ refused() {
   same 'tag.project = bio' tag=project:bio
   same 'word = gmx' text=gmx
   equal 'core time is not known' "$(get tiles | jq .core_hours)" null
-  kill "$SERVER"
-  wait "$SERVER" || true
-  rm -f s
-  plimsoll db migrate -q
-  serve
+  plimsoll db migrate -q # while the server runs
   same 'word = gmx' text=gmx
   same 'host = cn0001' host=cn0001
   equal 'core time is known' "$(get tiles | jq '.core_hours > 0')" true
+}
+
+# bats test_tags=engine
+@test "jobs: answers follow the time, and changes at once" {
+  use_store
+  "$PROGRAMS/bench-site" "$STORE" 50 >/dev/null
+  local now job
+  now=$(date +%s)
+  job=$(ask "SELECT jobid FROM jobs WHERE exitcode = 0 ORDER BY job LIMIT 1")
+  change "UPDATE job SET start_us = ${now}000000 WHERE jobid = '$job'"
+  change "UPDATE job SET ingested_us = ($now - 86) * CAST(1000000 AS BIGINT), exitcode = NULL, format = 'node' WHERE jobid = '$job'"
+  serve --write
+  sleep 0.1 # the file of the store has settled, answers are kept
+  equal 'a moment ago' "$(get jobs where='start>-5s' | jq '.jobs | length')" 1
+  equal 'running' "$(get "jobs/$job" | jq .open)" true
+  equal 'not unknown' "$(get tiles where="status=unknown and jobid = '$job'" | jq .jobs)" 0
+  sleep 5
+  equal 'not any more' "$(get jobs where='start>-5s' | jq '.jobs | length')" 0
+  equal 'nothing came for long' "$(get "jobs/$job" | jq .open)" null
+  equal 'unknown' "$(get tiles where="status=unknown and jobid = '$job'" | jq .jobs)" 1
+  for n in 1 2 3 4 5 6; do
+    curl -s -X PUT --unix-socket s -H 'Content-Type: application/json' -d "{\"tags\": {\"n\": \"$n\"}}" "http://localhost/api/v1/jobs/$job/tags" >/dev/null
+    equal "tag $n" "$(get "jobs/$job" | jq -r .tags.n)" "$n"
+  done
 }

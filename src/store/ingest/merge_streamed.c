@@ -6,6 +6,7 @@
 #include "store/analysis/job_analyses.h"
 #include "store/identity.h"
 #include "store/job_admin.h"
+#include "store/job_figures.h"
 
 /* Renames the jobs of a statement, whose columns are number, user, and user of the submitted job.
  */
@@ -177,6 +178,19 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 	return r == 0 ? store_delete_job(s, from) : r;
 }
 
+/* The series that were moved may tell its energy. */
+static int take_energy(struct store *s, int64_t job)
+{
+	int64_t energy = 0;
+	bool known = false;
+	int r = job_energy(s, job, &energy, &known);
+
+	if (r < 0 || !known)
+		return r;
+	return store_run(s, "UPDATE job SET energy_mj = $1 WHERE no = $2", db_int(energy),
+			 db_int(job));
+}
+
 /* The source is locked first: a collector that streams to it waits, and then finds it gone. */
 int store_lock_job(struct store *s, int64_t job)
 {
@@ -202,7 +216,9 @@ static int merge_one(struct store *s, int64_t to, int64_t from)
 		r = store_lock_job(s, to);
 	for (size_t i = 0; i < 3 && r == 0; i++)
 		r = store_number_of(s, last[i], &add[i], db_int(to));
-	return store_end(s, r < 0 ? r : move_rows(s, to, from, add));
+	if (r == 0)
+		r = move_rows(s, to, from, add);
+	return store_end(s, r < 0 ? r : take_energy(s, to));
 }
 
 /* Pairs of target and source, with the target nearest in time. */

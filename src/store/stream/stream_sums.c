@@ -41,7 +41,7 @@ static const char cpu_sql[] =
 	"metric = 'job_tasks.processes'), processes), "
 	"num_threads = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
 	"metric = 'job_tasks.tasks'), num_threads), "
-	"energy_mj = coalesce((SELECT CASE WHEN sum < 9000000000000 THEN sum * 1000 END FROM job_sum "
+	"energy_mj = coalesce((SELECT CASE WHEN sum BETWEEN 0 AND 9000000000000 THEN sum * 1000 END FROM job_sum "
 	"WHERE job = $1 AND metric = 'job_energy.energy'), energy_mj) WHERE no = $2 AND format = '" STREAM_FORMAT
 	"'";
 

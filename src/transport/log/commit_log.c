@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/files/fs.h"
+#include "core/system/thread.h"
 #include "transport/log/commit_log_internal.h"
 
 #define SEGMENT_DEFAULT ((uint64_t)16 << 20)
@@ -43,15 +44,11 @@ static void free_log(struct commit_log *l)
 static struct commit_log *new_log(const struct commit_log_options *o)
 {
 	struct commit_log *l = xcalloc(1, sizeof(*l));
-	pthread_condattr_t attr;
 
 	*l = (struct commit_log){.dir = -1, .lock_fd = -1, .fd = -1, .out = STRBUF_INIT};
 	pthread_mutex_init(&l->writer, NULL);
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->grown, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&l->grown);
 	l->limit = o->limit;
 	l->drop_oldest = o->drop_oldest;
 	l->segment_max = o->segment ? o->segment : SEGMENT_DEFAULT;

@@ -71,7 +71,7 @@ static void *follow(void *user)
 	while (!u->stopping) {
 		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 
-		(void)clock_gettime(CLOCK_REALTIME, &t);
+		(void)clock_gettime(CLOCK_MONOTONIC, &t);
 		t.tv_sec += PERIOD_S;
 		(void)pthread_cond_timedwait(&u->changed, &u->lock, &t);
 		if (u->stopping)
@@ -86,9 +86,8 @@ static void *follow(void *user)
 
 int web_users_start(struct web_users *u, struct web_server *w, struct strbuf *why)
 {
-	*u = (struct web_users){.server = w,
-				.lock = PTHREAD_MUTEX_INITIALIZER,
-				.changed = PTHREAD_COND_INITIALIZER};
+	*u = (struct web_users){.server = w, .lock = PTHREAD_MUTEX_INITIALIZER};
+	thread_cond_init(&u->changed);
 	if (w->options->auth == AUTH_TOKEN)
 		return 0;
 	if (getenv(VIEWER_ENV))

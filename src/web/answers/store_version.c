@@ -1,4 +1,5 @@
 /* The store as workers open it, and how a change of it is noticed without opening it. */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,17 +32,43 @@ bool web_store_version(const struct web_server *w, uint64_t *ret)
 	struct timespec now;
 	uint64_t hash = 0;
 
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	if (!w->store_file) { /* a server: an answer is good for a second */
-		*ret = hash_number((uint64_t)now.tv_sec);
+	/* a server: an answer is good for a second, or until somebody changes something here */
+	if (!w->store_file) {
+		const uint64_t parts[] = {clock_boottime_ns() / SECOND_NS,
+					  __atomic_load_n(&w->changes, __ATOMIC_ACQUIRE)};
+		*ret = hash_more(hash, parts, sizeof(parts));
 		return true;
 	}
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	int64_t now_ns = (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 	snprintf(log, sizeof(log), "%s-wal", w->store_file);
 	bool settled = add_file(w->store_file, true, &hash, now_ns);
 	settled = add_file(log, false, &hash, now_ns) && settled;
 	*ret = hash;
 	return settled;
+}
+
+/* "-2d", but not the date 2026-01-31: a number behind a minus that is not within a word. */
+static bool has_time_before(const char *text)
+{
+	for (const char *p = strchr(text, '-'); p; p = strchr(p + 1, '-'))
+		if (p[1] && strchr(".0123456789", p[1]) &&
+		    (p == text || !isalnum((unsigned char)p[-1])))
+			return true;
+	return false;
+}
+
+bool web_depends_on_time(const struct web_request *q)
+{
+	for (size_t i = 0; i < q->param_count; i++) {
+		const char *value = q->params[i].value;
+
+		/* a job runs until nothing comes any more */
+		if (!strcmp(q->params[i].row->name, "status") || strstr(value, "status") ||
+		    strstr(value, "now") || has_time_before(value))
+			return true;
+	}
+	return false;
 }
 
 int web_open_store(struct web_server *w, struct store **ret, struct strbuf *why)

@@ -16,17 +16,6 @@
 /* ---- parameters -------------------------------------------------------------------------------
  */
 
-/* Does the answer change although the store does not? */
-static bool is_relative(const char *text)
-{
-	const char *p = text;
-
-	while (p && (p = strchr(p, '-')))
-		if (*++p >= '0' && *p <= '9' && (p - 1 == text || p[-2] == ' ' || p[-2] == '='))
-			return true;
-	return text && strstr(text, "now");
-}
-
 static int require(struct filter *f, const char *key, enum filter_op op, const char *value,
 		   struct strbuf *why)
 {
@@ -88,8 +77,6 @@ static struct filter *selection(const struct web_request *q, struct web_answer *
 			filter_free(f);
 			return NULL;
 		}
-	a->not_kept = is_relative(web_param(q, "where")) || is_relative(web_param(q, "from")) ||
-		      is_relative(web_param(q, "to")) || web_param(q, "status");
 	return f;
 }
 

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 
+#include "core/clock.h"
 #include "jobs/job_directory.h"
+#include "store/ingest/merge_streamed.h"
 #include "store/query.h"
 
 void job_place_release(struct job_place *p)
@@ -25,7 +27,11 @@ static int find_stored(const char *name, struct store *s, struct job_place *ret,
 		return r;
 	ret->no = job;
 	ret->operand = strbuf_take(&label);
-	return 0;
+	return store_number_of(
+		s,
+		"SELECT count(*) FROM job j WHERE j.no = $1 AND j.format = '" STORE_FED
+		"' AND j.ingested_us > $2",
+		&ret->open, db_int(job), db_int(clock_realtime_us() - STORE_FED_QUIET_US));
 }
 
 /* A staged archive is a place, too. */
@@ -54,6 +60,8 @@ static bool find(const struct web_request *q, struct store *s, struct job_place 
 	const char *name = web_param(q, "job");
 	int r = find_stored(name, s, ret, &why);
 
+	/* it ends without a change of the store */
+	a->not_kept |= ret->open > 0;
 	if (r == -ENOENT && anywhere &&
 	    find_directory(web_config(q->server), &q->viewer->who, name, ret)) {
 		a->not_kept = true;

@@ -10,6 +10,7 @@ struct job_place {
 	int64_t no;    /* in the store; -1: in a directory */
 	char *operand; /* for commands: its whole id, or the path */
 	bool running;  /* in a directory: its processes run */
+	int64_t open;  /* in the store: 1 while a collector gets data of it, else 0 */
 };
 void job_place_release(struct job_place *p);
 #define _cleanup_job_place_ _cleanup_(job_place_release)
@@ -19,7 +20,7 @@ void job_place_release(struct job_place *p);
 	}
 
 /* Finds the job that the parameter "job" names. False: the answer is an error. An answer from a
- * directory must not be kept, which is noted in *a. */
+ * directory, or about a job that runs, must not be kept, which is noted in *a. */
 bool web_find_job(const struct web_request *q, struct store *s, struct job_place *ret,
 		  struct web_answer *a);
 /* Only in the store. */

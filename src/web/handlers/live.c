@@ -10,7 +10,6 @@
 #include "views/jobs/job_list.h"
 #include "web/server.h"
 
-#define LOOK_NS ((uint64_t)1000000000)
 #define ASK_EACH 10                     /* looks */
 #define BEAT_NS ((uint64_t)15000000000) /* a sign of life, by which a lost client is noticed */
 
@@ -116,18 +115,16 @@ static void keep_store(struct live *l, struct store **store)
 static void wait_a_second(struct live *l)
 {
 	struct timespec t;
-	uint64_t until = clock_boottime_ns() + LOOK_NS;
 
-	while (!l->stopping && clock_boottime_ns() < until) {
-		if (!l->streams) {
-			pthread_cond_wait(&l->changed, &l->lock);
-			return;
-		}
-		(void)clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_sec += 1;
-		(void)pthread_cond_timedwait(&l->changed, &l->lock, &t);
+	if (l->stopping)
+		return;
+	if (!l->streams) {
+		pthread_cond_wait(&l->changed, &l->lock);
 		return;
 	}
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += 1;
+	(void)pthread_cond_timedwait(&l->changed, &l->lock, &t);
 }
 
 static void *watch(void *user)
@@ -152,9 +149,8 @@ static void *watch(void *user)
 
 int live_start(struct live *l, struct web_server *w)
 {
-	*l = (struct live){.server = w,
-			   .lock = PTHREAD_MUTEX_INITIALIZER,
-			   .changed = PTHREAD_COND_INITIALIZER};
+	*l = (struct live){.server = w, .lock = PTHREAD_MUTEX_INITIALIZER};
+	thread_cond_init(&l->changed);
 	int r = thread_start(&l->thread, 0, watch, l);
 	l->started = r == 0;
 	return r;

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "store/job_admin.h"
 #include "store/job_list.h"
 
 #define PAGE 137
@@ -312,14 +313,111 @@ static void test_start_moves(void **state)
 	}
 }
 
+/* A job behind those that fill() made. */
+static void add_job(struct store *s, int64_t no, const char *name, const char *format, int64_t nth)
+{
+	good(s,
+	     store_run(s,
+		       "INSERT INTO job (no, jobid, jobname, username, start_us, end_us, cpu_us, "
+		       "num_procs, num_threads, peak_procs, peak_threads, bytes, format, "
+		       "ingested_us, nth) VALUES ($1, $2, $3, 'later', $4, $4, 0, 0, 0, 0, 0, 0, "
+		       "$5, $4, $6)",
+		       db_int(no), db_str(nth < 0 ? "90000" STORE_ASIDE : "90000"), db_str(name),
+		       db_int(BEGIN), db_str(format), db_int(nth)));
+}
+
+static void delete_later(struct store *s)
+{
+	for (int64_t no = JOBS + 1; no < JOBS + 9; no++)
+		good(s, store_delete_job(s, no));
+}
+
+/* Names that differ only behind what a cursor holds: each is on one page. */
+static void test_long_names(void **state)
+{
+	static const char *const orders[] = {"jobname", "-jobname"};
+	struct store *s = *state;
+	static char name[100001];
+
+	memset(name, 'x', sizeof(name) - 1);
+	for (int i = 1; i <= 4; i++) {
+		name[5000] = (char)('a' + i);
+		add_job(s, JOBS + i, name, "papiex", i);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		_cleanup_free_ char *after = NULL;
+		int64_t seen = 0;
+		int pages = 0;
+
+		for (bool more = true; more && pages < 9; pages++) {
+			_cleanup_job_page_ struct job_page p = {0};
+			_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+			_cleanup_filter_ struct filter *f = filter_of("user = later", "");
+			const struct job_list_query q = {
+				.where = f, .order = orders[i], .limit = 1, .after = after};
+
+			good(s, job_list_page(s, &q, &p, &why));
+			seen |= p.count ? 1 << (p.jobs[0] - JOBS) : 0;
+			more = p.next != NULL;
+			free(after);
+			after = p.next;
+			p.next = NULL;
+		}
+		assert_int_equal(pages, 4);
+		assert_int_equal(seen, 0x1e);
+	}
+	delete_later(s);
+}
+
+/* Somebody else has deleted the job: nothing of it may come back. */
+static void test_tags_of_no_job(void **state)
+{
+	_cleanup_value_ struct value *tags = value_new(VALUE_DICT);
+	struct store *s = *state;
+
+	value_set(tags, "project", value_str("climate"));
+	assert_int_equal(store_tag(s, JOBS + 1, tags, true), -ENOENT);
+	assert_non_null(strstr(store_error(s), "not in the store any more"));
+	assert_int_equal(store_annotate(s, JOBS + 1, tags, false), -ENOENT);
+	assert_int_equal(number(s, "SELECT (SELECT count(*) FROM job_tag WHERE job > 3000) + "
+				   "(SELECT count(*) FROM job_annotation WHERE job > 3000)"),
+			 0);
+}
+
+/* What a collector measured of a job counts for the job that was submitted. */
+static void test_energy_of_streamed(void **state)
+{
+	struct store *s = *state;
+	struct job_tiles t;
+
+	add_job(s, JOBS + 1, NULL, STORE_FED, -1);
+	add_job(s, JOBS + 2, "submitted", "native", 0);
+	exec(s,
+	     "INSERT INTO sample_metric (job, n, name, unit, kind, aggregation, scale, divisor) "
+	     "VALUES (3001, 1, 'job_energy.energy', 'J', 'counter', 'sum', 1, 1000000);"
+	     "INSERT INTO sample_entity (job, n, host, kind, name) VALUES (3001, 1, 'n1', 'job', "
+	     "'90000');"
+	     "INSERT INTO sample_series (job, metric, entity, count, first_us, last_us, minimum, "
+	     "maximum, mean, increase) VALUES (3001, 1, 1, 2, 0, 1, 0, 7200000, 0, 7200000)");
+	assert_int_equal(store_merge_streamed(s), 1);
+	_cleanup_filter_ struct filter *f = filter_of("user = later", "");
+	good(s, job_list_tiles(s, f, &t));
+	assert_int_equal(t.jobs, 1);
+	assert_int_equal(t.energy_jobs, 1);
+	assert_true(fabs(t.energy_j - 7.2) < 1e-9);
+	delete_later(s);
+}
+
 static int run(const char *where)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest_first),    cmocka_unit_test(test_long_lists),
-		cmocka_unit_test(test_other_orders),    cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_all_jobs),        cmocka_unit_test(test_other_cursors),
-		cmocka_unit_test(test_hostile_cursors), cmocka_unit_test(test_bad_queries),
-		cmocka_unit_test(test_hostile_values),  cmocka_unit_test(test_start_moves),
+		cmocka_unit_test(test_newest_first),       cmocka_unit_test(test_long_lists),
+		cmocka_unit_test(test_other_orders),       cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_all_jobs),           cmocka_unit_test(test_other_cursors),
+		cmocka_unit_test(test_hostile_cursors),    cmocka_unit_test(test_bad_queries),
+		cmocka_unit_test(test_hostile_values),     cmocka_unit_test(test_start_moves),
+		cmocka_unit_test(test_long_names),         cmocka_unit_test(test_tags_of_no_job),
+		cmocka_unit_test(test_energy_of_streamed),
 	};
 
 	return cmocka_run_group_tests_name(where, tests, fill, empty);
