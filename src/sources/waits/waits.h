@@ -100,6 +100,7 @@ struct wait_socket {
 	uint64_t inode, peer; /* peer: inode of the other end on this host; 0: unknown */
 	enum socket_place place;
 	bool listening, is_unix;
+	bool presumed;  /* it was not found: others like it lead there */
 	unsigned tries; /* to find its peer */
 	char name[64];  /* address of the peer, or for a listening socket its own */
 };
@@ -110,7 +111,9 @@ struct wait_sockets {
 	size_t count, cap;
 	struct hash_map by_inode; /* index in the list */
 	struct hash_map by_ends;  /* index, by the addresses of both ends */
-	uint64_t next_ns;         /* when the tables may be read again */
+	/* of connections that were found, those within this host and to others; tries: how many */
+	struct wait_socket usual[2];
+	uint64_t next_ns; /* when the tables may be read again */
 	int diag;                 /* socket of sock_diag; -1: none, -2: not opened yet */
 };
 
