@@ -53,6 +53,7 @@ void wait_partners_open(struct wait_partners *w, const struct source_context *ct
 void wait_partners_release(struct wait_partners *w)
 {
 	wait_sockets_release(&w->sockets);
+	wait_file_locks_release(&w->file_locks);
 	free(w->ends);
 	*w = (struct wait_partners){0};
 }
@@ -367,8 +368,7 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 	}
 	ret->reason = one->place == SOCKET_REMOTE ? WAIT_NETWORK : WAIT_PROCESS;
 	uint64_t peer = one->peer;
-	ret->unsure =
-		one->presumed || (one->place == SOCKET_LOCAL && !peer && !one->listening);
+	ret->unsure = one->presumed || (one->place == SOCKET_LOCAL && !peer && !one->listening);
 	/* who will call is not known; on this host it is one of the job, mostly */
 	ret->member = one->place == SOCKET_LOCAL && one->listening;
 	strbuf_addf(text, "%s%s", one->listening ? "new connection at " : "",

@@ -312,8 +312,8 @@ static void read_unix(struct wait_sockets *s, int pid, uint64_t inode)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Connections of a moment are mostly over before the tables may be read again: where those lead that
- * were found. */
+/* Connections of a moment are mostly over before the tables may be read again: where those lead
+ * that were found. */
 static void learn(struct wait_sockets *s, const struct wait_socket *one)
 {
 	struct wait_socket *u = &s->usual[one->place == SOCKET_REMOTE];

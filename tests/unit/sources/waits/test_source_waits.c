@@ -2,7 +2,9 @@
 #include "waits_tree.h"
 
 #include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "sources/waits/waits.h"
 
@@ -56,6 +58,48 @@ static void a_timer(void **state)
 	ten_seconds();
 	check_wait("timer", "clock_nanosleep");
 	check_value(ENTITY_PROCESS, NAME, "threads", 1);
+}
+
+/* SQLite sleeps for 25 ms and asks again, while another process writes. */
+static void asking_for_a_lock_again_and_again(void **state)
+{
+	_cleanup_free_ char *memory = xcalloc(1, 0x1010), *file = NULL;
+	const int64_t pause[2] = {0, 25000000}, minute[2] = {60, 0};
+	struct stat st;
+
+	(void)state;
+	memcpy(memory + 0x1000, pause, sizeof(pause));
+	put("data.db", "x");
+	file = xasprintf("%s/data.db", tree);
+	assert_int_equal(stat(file, &st), 0);
+	put_process(40, 'S', 1);
+	putf("proc/%d/task/%d/syscall", "230 0x0 0x0 0x1000 0x0 0x0 0x0 " STACK "\n", 40, 40);
+	put_bytes("proc/40/mem", memory, 0x1010);
+	put_link("proc/40/fd/3", file);
+#if defined(__x86_64__)
+	_cleanup_free_ char *want = xasprintf("clock_nanosleep %s", file),
+			    *locks = xasprintf("1: POSIX  ADVISORY  READ 44 00:01:5 128 128\n"
+					       "2: POSIX  ADVISORY  WRITE 44 %02x:%02x:%llu 1 9\n"
+					       "2: -> POSIX  ADVISORY  WRITE 45 00:01:5 1 9\n"
+					       "3: damaged\n",
+					       major(st.st_dev), minor(st.st_dev),
+					       (unsigned long long)st.st_ino);
+	put("proc/locks", locks);
+	ten_seconds();
+	check_wait("lock", want);
+	/* one of a minute is none of these */
+	memcpy(memory + 0x1000, minute, sizeof(minute));
+	put_bytes("proc/40/mem", memory, 0x1010);
+	ten_seconds();
+	check_wait("timer", "clock_nanosleep");
+	/* nor one while it has the lock itself */
+	memcpy(memory + 0x1000, pause, sizeof(pause));
+	put_bytes("proc/40/mem", memory, 0x1010);
+	locks[strcspn(locks, "\n") + 1 + strlen("2: POSIX  ADVISORY  WRITE 4")] = '0';
+	put("proc/locks", locks);
+	ten_seconds();
+	check_wait("timer", "clock_nanosleep");
+#endif
 }
 
 static void a_child(void **state)
@@ -487,6 +531,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_calls),
 		with_job(a_timer),
+		with_job(asking_for_a_lock_again_and_again),
 		with_job(a_child),
 		with_job(a_file),
 		with_job(a_terminal),
