@@ -157,9 +157,10 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	struct compared c = most_uneven(f);
 	const double *part = f->time.part;
-	/* some wait for the others in a pipe, a socket or a semaphore */
+	/* Some wait for the others in a pipe, a socket or a semaphore. Who waits for a lock does
+	 * not count: a lock that one of them gets more often makes them differ. */
 	double idle = core_time_family(&f->time, CORE_IDLE_FAMILY) + part[CORE_CHILD] +
-		      part[CORE_PROCESS] + part[CORE_NETWORK] + part[CORE_LOCK];
+		      part[CORE_PROCESS] + part[CORE_NETWORK];
 	double lost = (c.most - c.mean) * c.count;
 
 	double saving = c.most - c.mean;

@@ -100,6 +100,7 @@ struct wait_socket {
 	uint64_t inode, peer; /* peer: inode of the other end on this host; 0: unknown */
 	enum socket_place place;
 	bool listening, is_unix;
+	bool presumed;  /* it was not found: others like it lead there */
 	unsigned tries; /* to find its peer */
 	char name[64];  /* address of the peer, or for a listening socket its own */
 };
@@ -110,8 +111,10 @@ struct wait_sockets {
 	size_t count, cap;
 	struct hash_map by_inode; /* index in the list */
 	struct hash_map by_ends;  /* index, by the addresses of both ends */
-	uint64_t next_ns;         /* when the tables may be read again */
-	int diag;                 /* socket of sock_diag; -1: none, -2: not opened yet */
+	/* of connections that were found, those within this host and to others; tries: how many */
+	struct wait_socket usual[2];
+	uint64_t next_ns; /* when the tables may be read again */
+	int diag;         /* socket of sock_diag; -1: none, -2: not opened yet */
 };
 
 void wait_sockets_release(struct wait_sockets *s);
@@ -120,6 +123,30 @@ const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uin
 					    uint64_t now_ns);
 /* Adds the lines of /proc/net/tcp, tcp6, udp or udp6. */
 void wait_sockets_parse_inet(struct wait_sockets *s, const char *text, size_t n, bool listens);
+
+/* ---- waits_file_locks.c --------------------------------------------------------------------- */
+
+/* A file that a process has locked for itself alone; pid: -1 if nobody in particular has it. */
+struct wait_file_lock {
+	uint64_t inode;
+	unsigned major, minor; /* of the filesystem */
+	int pid;
+};
+
+struct wait_file_locks {
+	struct wait_file_lock *list;
+	size_t count, cap;
+	uint64_t next_ns; /* when they may be read again */
+};
+
+struct wait_partners;
+/* Takes what /proc/locks says; changes the text. */
+void wait_file_locks_parse(struct wait_file_locks *l, char *text);
+void wait_file_locks_release(struct wait_file_locks *l);
+/* A thread that sleeps for a moment: until it asks again for a lock on a file that another process
+ * has? on_clock: by clock_nanosleep, whose arguments differ. */
+bool wait_asks_for_lock(struct wait_partners *w, int pid, const struct wait_syscall *c,
+			bool on_clock, uint64_t now_ns, struct wait_seen *ret);
 
 /* ---- waits_partner.c ------------------------------------------------------------------------ */
 
@@ -134,6 +161,7 @@ struct wait_partners {
 	const struct source_context *ctx;
 	struct procdir *dir;
 	struct wait_sockets sockets;
+	struct wait_file_locks file_locks;
 	struct wait_end *ends; /* sorted by inode */
 	size_t count, cap;
 	uint64_t next_ns;      /* when they may be listed again */

@@ -309,7 +309,9 @@ void wait_for_call(struct wait_partners *w, int pid, const struct wait_syscall *
 		ret->reason = WAIT_CONDITION;
 		break;
 	case CALL_TIMER:
-		ret->reason = WAIT_TIMER;
+		if (!wait_asks_for_lock(w, pid, c, !strcmp(ret->call, "clock_nanosleep"), now_ns,
+					ret))
+			ret->reason = WAIT_TIMER;
 		break;
 	case CALL_POLL:
 		for_poll(w, pid, c, now_ns, ret);

@@ -53,6 +53,7 @@ void wait_partners_open(struct wait_partners *w, const struct source_context *ct
 void wait_partners_release(struct wait_partners *w)
 {
 	wait_sockets_release(&w->sockets);
+	wait_file_locks_release(&w->file_locks);
 	free(w->ends);
 	*w = (struct wait_partners){0};
 }
@@ -367,7 +368,7 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 	}
 	ret->reason = one->place == SOCKET_REMOTE ? WAIT_NETWORK : WAIT_PROCESS;
 	uint64_t peer = one->peer;
-	ret->unsure = one->place == SOCKET_LOCAL && !peer && !one->listening;
+	ret->unsure = one->presumed || (one->place == SOCKET_LOCAL && !peer && !one->listening);
 	/* who will call is not known; on this host it is one of the job, mostly */
 	ret->member = one->place == SOCKET_LOCAL && one->listening;
 	strbuf_addf(text, "%s%s", one->listening ? "new connection at " : "",
@@ -380,16 +381,23 @@ static void for_socket(struct wait_partners *w, int pid, const struct link *l, b
 enum voice {
 	LOUD,  /* whoever it leads to */
 	QUIET, /* it may only be there to be woken by */
+	DOOR,  /* the same: somebody may connect */
 	OWN,   /* the same, and by nobody but the process itself */
+	INNER, /* the same: a connection of the process with its own listening socket */
 };
 
 static enum voice voice_of_socket(const struct wait_seen *seen, const char *text)
 {
 	/* CUDA's library listens there in a thread of each process, for others that share its
 	 * memory: hardly one ever comes */
-	if (strstr(text, " within ") || strstr(text, "@cuda-uvmfd-"))
+	if (strstr(text, "@cuda-uvmfd-"))
 		return OWN;
-	return seen->reason == WAIT_OTHER || strstr(text, "connection at ") ? QUIET : LOUD;
+	/* a socket of a pair has no name */
+	if (strstr(text, " within "))
+		return !strncmp(text, "socket", 6) ? OWN : INNER;
+	if (strstr(text, "connection at "))
+		return DOOR;
+	return seen->reason == WAIT_OTHER ? QUIET : LOUD;
 }
 
 /* What waiting on a link means. */
@@ -475,7 +483,7 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 		  uint64_t now_ns, struct wait_seen *ret)
 {
 	struct wait_seen loud = {.reason = WAIT_UNKNOWN}, quiet = loud;
-	size_t louds = 0, quiets = 0, own = 0;
+	size_t louds = 0, quiets = 0, own = 0, doors = 0, inner = 0;
 	bool mixed_loud = false, mixed_quiet = false;
 
 	for (size_t i = 0; i < count; i++) {
@@ -486,7 +494,9 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 		read_link(w->dir, pid, (uint64_t)(unsigned)fds[i], &l);
 		for_link(w, pid, &l, false, now_ns, &one, &voice);
 		bool is_quiet = voice != LOUD;
-		own += voice == OWN;
+		own += voice == OWN || voice == INNER;
+		inner += voice == INNER;
+		doors += voice == DOOR;
 		timed |= l.what == TARGET_TIMER;
 		struct wait_seen *sum = is_quiet ? &quiet : &loud;
 		size_t *n = is_quiet ? &quiets : &louds;
@@ -498,7 +508,9 @@ void wait_for_any(struct wait_partners *w, int pid, const int *fds, size_t count
 			*sum = one;
 		sum->member |= one.member; /* others are those of who started the job */
 	}
-	if (own == count) { /* without a time-out another of its threads has to wake it */
+	/* who is its own client is the server of nobody else */
+	if (own + (inner ? doors : 0) == count) {
+		/* without a time-out another of its threads has to wake it */
 		ret->reason = timed ? WAIT_TIMER : WAIT_CONDITION;
 		return;
 	}

@@ -312,6 +312,35 @@ static void read_unix(struct wait_sockets *s, int pid, uint64_t inode)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
+/* Connections of a moment are mostly over before the tables may be read again: where those lead
+ * that were found. */
+static void learn(struct wait_sockets *s, const struct wait_socket *one)
+{
+	struct wait_socket *u = &s->usual[one->place == SOCKET_REMOTE];
+
+	if (one->is_unix || one->listening ||
+	    (one->place != SOCKET_LOCAL && one->place != SOCKET_REMOTE))
+		return;
+	if (!u->tries++)
+		snprintf(u->name, sizeof(u->name), "%s", one->name);
+	else if (strcmp(u->name, one->name) != 0)
+		u->name[0] = 0; /* several */
+	u->place = one->place;
+	u->presumed = true;
+}
+
+/* Where most lead, nearly all; NULL: unknown. */
+static const struct wait_socket *presume(const struct wait_sockets *s)
+{
+	const struct wait_socket *few = &s->usual[0], *many = &s->usual[1];
+
+	if (few->tries > many->tries) {
+		many = few;
+		few = &s->usual[1];
+	}
+	return many->tries > 3 * few->tries ? many : NULL;
+}
+
 const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uint64_t inode,
 					    uint64_t now_ns)
 {
@@ -329,7 +358,7 @@ const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uin
 	if (one)
 		one->tries = tries;
 	if ((one && one->is_unix) || now_ns < s->next_ns)
-		return one;
+		return one || s->diag == -1 ? one : presume(s);
 	uint64_t before = clock_thread_cpu_ns();
 	read_tables(s, pid);
 	if (!find(s, inode))
@@ -337,6 +366,8 @@ const struct wait_socket *wait_sockets_find(struct wait_sockets *s, int pid, uin
 	if (!find(s, inode))
 		put(s, inode)->place = SOCKET_KERNEL; /* in none of them: netlink, packets */
 	find(s, inode)->tries = tries;
+	if (!tries)
+		learn(s, find(s, inode));
 	uint64_t pause = (clock_thread_cpu_ns() - before) * COST_PART;
 	s->next_ns = now_ns + (pause > LEAST_NS ? pause : LEAST_NS);
 	return find(s, inode);

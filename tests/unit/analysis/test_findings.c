@@ -141,6 +141,14 @@ static void imbalance_and_serial_phases(void **state)
 	f.peer_name = "solver";
 	VERDICT(IMBALANCE);
 	has(verdict_of(&f)->details, "(solver) used 98 s of CPU, 62 s is the mean");
+	/* they differ because one got the lock more often */
+	f.time.part[CORE_LOCK] = 140;
+	f.time.part[CORE_SERIAL] = f.time.part[CORE_IMBALANCE] = 5;
+	VERDICT(LOCK);
+	NONE(IMBALANCE);
+	f.time.part[CORE_LOCK] = 0;
+	f.time.part[CORE_SERIAL] = 50;
+	f.time.part[CORE_IMBALANCE] = 100;
 	/* the same work for each, and a part of the time alone */
 	f.peer_most = 63;
 	f.time.part[CORE_SERIAL] = 150;

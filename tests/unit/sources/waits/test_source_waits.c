@@ -2,7 +2,9 @@
 #include "waits_tree.h"
 
 #include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "sources/waits/waits.h"
 
@@ -56,6 +58,48 @@ static void a_timer(void **state)
 	ten_seconds();
 	check_wait("timer", "clock_nanosleep");
 	check_value(ENTITY_PROCESS, NAME, "threads", 1);
+}
+
+/* SQLite sleeps for 25 ms and asks again, while another process writes. */
+static void asking_for_a_lock_again_and_again(void **state)
+{
+	_cleanup_free_ char *memory = xcalloc(1, 0x1010), *file = NULL;
+	const int64_t pause[2] = {0, 25000000}, minute[2] = {60, 0};
+	struct stat st;
+
+	(void)state;
+	memcpy(memory + 0x1000, pause, sizeof(pause));
+	put("data.db", "x");
+	file = xasprintf("%s/data.db", tree);
+	assert_int_equal(stat(file, &st), 0);
+	put_process(40, 'S', 1);
+	putf("proc/%d/task/%d/syscall", "230 0x0 0x0 0x1000 0x0 0x0 0x0 " STACK "\n", 40, 40);
+	put_bytes("proc/40/mem", memory, 0x1010);
+	put_link("proc/40/fd/3", file);
+#if defined(__x86_64__)
+	_cleanup_free_ char *want = xasprintf("clock_nanosleep %s", file),
+			    *locks = xasprintf("1: POSIX  ADVISORY  READ 44 00:01:5 128 128\n"
+					       "2: POSIX  ADVISORY  WRITE 44 %02x:%02x:%llu 1 9\n"
+					       "2: -> POSIX  ADVISORY  WRITE 45 00:01:5 1 9\n"
+					       "3: damaged\n",
+					       major(st.st_dev), minor(st.st_dev),
+					       (unsigned long long)st.st_ino);
+	put("proc/locks", locks);
+	ten_seconds();
+	check_wait("lock", want);
+	/* one of a minute is none of these */
+	memcpy(memory + 0x1000, minute, sizeof(minute));
+	put_bytes("proc/40/mem", memory, 0x1010);
+	ten_seconds();
+	check_wait("timer", "clock_nanosleep");
+	/* nor one while it has the lock itself */
+	memcpy(memory + 0x1000, pause, sizeof(pause));
+	put_bytes("proc/40/mem", memory, 0x1010);
+	locks[strcspn(locks, "\n") + 1 + strlen("2: POSIX  ADVISORY  WRITE 4")] = '0';
+	put("proc/locks", locks);
+	ten_seconds();
+	check_wait("timer", "clock_nanosleep");
+#endif
 }
 
 static void a_child(void **state)
@@ -161,6 +205,33 @@ static void a_unix_socket(void **state)
 	check_wait("process", "recvfrom /run/server.sock");
 }
 
+/* The tables may be read again a while later: what was not found is presumed to lead where nearly
+ * all others do. */
+static void a_connection_of_a_moment(void **state)
+{
+	struct procdir dir;
+	struct wait_sockets s = {.dir = &dir, .diag = -2};
+	const struct wait_socket *one;
+
+	(void)state;
+	put("proc/40/net/tcp", tcp);
+	assert_int_equal(procdir_open(&dir, tree, 100, &R.why), 0);
+	assert_int_equal(wait_sockets_find(&s, 40, 901, 1000)->place, SOCKET_REMOTE);
+	one = wait_sockets_find(&s, 40, 777, 2000);
+	assert_int_equal(one->place, SOCKET_REMOTE);
+	assert_true(one->presumed);
+	assert_string_equal(one->name, "10.0.0.1:5432");
+	/* a listening socket tells nothing of others; one within this host does */
+	assert_int_equal(wait_sockets_find(&s, 40, 904, UINT64_C(100000000000))->listening, true);
+	s.next_ns = 0;
+	hash_map_clear(&s.by_inode);
+	assert_int_equal(wait_sockets_find(&s, 40, 902, UINT64_C(200000000000))->place,
+			 SOCKET_LOCAL);
+	assert_null(wait_sockets_find(&s, 40, 778, UINT64_C(200000000001)));
+	wait_sockets_release(&s);
+	procdir_close(&dir);
+}
+
 static void an_unknown_socket(void **state)
 {
 	(void)state;
@@ -230,6 +301,35 @@ static void a_time_out_on_its_own_pipe(void **state)
 	putf("proc/%d/task/%d/syscall", "281 0x5 0x7f00 0x40 0x64 0x0 0x8 " STACK "\n", 40, 40);
 	ten_seconds();
 	check_wait("network", "epoll_pwait 10.0.0.1:5432");
+#endif
+}
+
+/* Its clients are in the same process, as in tests of servers: nobody else calls. */
+static void a_server_of_its_own(void **state)
+{
+	(void)state;
+	put_process(40, 'S', 1);
+	putf("proc/%d/task/%d/syscall", "281 0x5 0x7f00 0x40 0x64 0x0 0x8 " STACK "\n", 40, 40);
+	put("proc/40/fdinfo/5",
+	    "pos:\t0\n"
+	    "tfd:        7 events:       19 data:                7  pos:0 ino:385 sdev:9\n"
+	    "tfd:        8 events:       19 data:                8  pos:0 ino:386 sdev:9\n"
+	    "tfd:        9 events:       19 data:                9  pos:0 ino:387 sdev:9\n");
+	put("proc/40/net/tcp", tcp);
+	put_link("proc/40/fd/7", "socket:[904]"); /* listens */
+	put_link("proc/40/fd/8", "socket:[902]");
+	put_link("proc/40/fd/9", "socket:[903]");
+#if defined(__x86_64__)
+	ten_seconds();
+	check_wait("timer", "epoll_pwait");
+	/* with a client elsewhere it waits for that one */
+	drop("proc/40/fd/9");
+	put("proc/40/fdinfo/5",
+	    "pos:\t0\n"
+	    "tfd:        7 events:       19 data:                7  pos:0 ino:385 sdev:9\n"
+	    "tfd:        8 events:       19 data:                8  pos:0 ino:386 sdev:9\n");
+	ten_seconds();
+	check_wait("process", "epoll_pwait 127.0.0.1:80");
 #endif
 }
 
@@ -431,6 +531,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_calls),
 		with_job(a_timer),
+		with_job(asking_for_a_lock_again_and_again),
 		with_job(a_child),
 		with_job(a_file),
 		with_job(a_terminal),
@@ -439,9 +540,11 @@ int main(void)
 		with_job(another_process_on_this_host),
 		with_job(a_listening_socket),
 		with_job(a_unix_socket),
+		with_job(a_connection_of_a_moment),
 		with_job(an_unknown_socket),
 		with_job(epoll_on_one_and_on_many),
 		with_job(a_time_out_on_its_own_pipe),
+		with_job(a_server_of_its_own),
 		with_job(the_file_of_a_gpu),
 		with_job(the_listener_of_cuda),
 		with_job(by_the_function_of_the_kernel),

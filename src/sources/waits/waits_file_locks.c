@@ -1,0 +1,138 @@
+/*
+ * Locks on files that a program asks for again and again, asleep in between: what SQLite does while
+ * another process writes, and whoever takes turns by fcntl(F_SETLK) or flock(LOCK_NB). The kernel
+ * says who has which lock in /proc/locks; whoever sleeps for a moment and has such a file open
+ * waits for the lock, not for the time.
+ */
+#include "sources/waits/waits.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+
+/* As of the socket tables. */
+#define COST_PART 500
+#define LEAST_NS 150000000ull
+#define TABLE_MAX (1u << 20)
+#define LOCKS_MAX 256
+#define FDS_MAX 64
+/* Who asks again sleeps no longer. */
+#define ASKS_NS 300000000
+
+void wait_file_locks_parse(struct wait_file_locks *l, char *text)
+{
+	char *rest = NULL;
+
+	l->count = 0;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct wait_file_lock one = {0};
+		char kind[16], mode[16];
+		unsigned long long inode;
+
+		/* with "->" it is one who waits */
+		if (sscanf(line, "%*u: %15s %*15s %15s %d %x:%x:%20llu", kind, mode, &one.pid,
+			   &one.major, &one.minor, &inode) != 6 ||
+		    strcmp(mode, "WRITE") != 0 || l->count == LOCKS_MAX)
+			continue;
+		one.inode = inode;
+		GROW(l->list, l->count, l->cap);
+		l->list[l->count++] = one;
+	}
+}
+
+void wait_file_locks_release(struct wait_file_locks *l)
+{
+	free(l->list);
+	*l = (struct wait_file_locks){0};
+}
+
+static void refresh(struct wait_file_locks *l, const struct procdir *dir, uint64_t now_ns)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t before = clock_thread_cpu_ns();
+
+	if (now_ns < l->next_ns)
+		return;
+	l->count = 0;
+	if (fs_read(dir->fd, "locks", TABLE_MAX, &text) >= 0 && text.len)
+		wait_file_locks_parse(l, text.buf);
+	uint64_t pause = (clock_thread_cpu_ns() - before) * COST_PART;
+	l->next_ns = now_ns + (pause > LEAST_NS ? pause : LEAST_NS);
+}
+
+struct search {
+	struct wait_partners *w;
+	int pid;
+	size_t left;
+	const struct wait_file_lock *found;
+	int fd;
+};
+
+static void look_at_fd(void *user, int fd)
+{
+	struct search *s = user;
+	const struct wait_file_locks *l = &s->w->file_locks;
+	struct statx st;
+	char path[48];
+
+	if (s->found || !s->left)
+		return;
+	s->left--;
+	snprintf(path, sizeof(path), "%d/fd/%d", s->pid, fd);
+	if (statx(s->w->dir->fd, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
+		  &st) < 0 ||
+	    !S_ISREG(st.stx_mode))
+		return;
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].pid != s->pid && l->list[i].inode == st.stx_ino &&
+		    l->list[i].major == st.stx_dev_major && l->list[i].minor == st.stx_dev_minor) {
+			s->found = &l->list[i];
+			s->fd = fd;
+			return;
+		}
+}
+
+/* The length of a sleep, or what is left of it. */
+static bool is_short(const struct wait_partners *w, int pid, const struct wait_syscall *c,
+		     bool on_clock)
+{
+	clockid_t clock =
+		on_clock && c->arg[0] == CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	struct timespec now = {0};
+	int64_t until[2];
+
+	if (!wait_memory(w->dir, pid, c->arg[on_clock ? 2 : 0], until, sizeof(until)) ||
+	    (on_clock && c->arg[1] & TIMER_ABSTIME && clock_gettime(clock, &now) < 0))
+		return false;
+	double left = ((double)until[0] - (double)now.tv_sec) * 1e9 + (double)until[1] -
+		      (double)now.tv_nsec;
+	return left <= ASKS_NS;
+}
+
+bool wait_asks_for_lock(struct wait_partners *w, int pid, const struct wait_syscall *c,
+			bool on_clock, uint64_t now_ns, struct wait_seen *ret)
+{
+	struct wait_file_locks *l = &w->file_locks;
+	struct search s = {.w = w, .pid = pid, .left = FDS_MAX};
+	bool others = false;
+
+	refresh(l, w->dir, now_ns);
+	for (size_t i = 0; i < l->count && !others; i++)
+		others = l->list[i].pid != pid;
+	if (!others || !is_short(w, pid, c, on_clock))
+		return false;
+	ret->unsure = true; /* it may be locked a moment later */
+	(void)procdir_numbers(w->dir, pid, "fd", look_at_fd, &s);
+	if (!s.found)
+		return false;
+	wait_for_descriptor(w, pid, (uint64_t)s.fd, false, now_ns, ret);
+	ret->reason = WAIT_LOCK;
+	ret->unsure = true;
+	return true;
+}
