@@ -17,6 +17,7 @@ const struct module_row module_table[] = {
 	{"http", "HTTP requests of sinks"},
 	{"lz4", "compresses Arrow tables"},
 	{"multivariate", "principal components and detectors of outliers by several metrics"},
+	{"pam", "passwords of this host, for `plimsoll serve --auth pam`"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "job store on a PostgreSQL server"},
 	{"snappy", "compresses Prometheus remote write requests and Parquet tables"},

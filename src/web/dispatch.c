@@ -43,7 +43,7 @@ static bool is_our_host(const struct web_call *c)
 	unsigned usual = w->options->tls_cert ? 443 : 80;
 	const char *host = header(c, "Host");
 
-	if (c->http->several_hosts)
+	if (w->functions->headers(c->http, "Host", NULL) > 1)
 		return false;
 	/* a proxy proves that it is the proxy */
 	if (w->socket || w->options->auth == AUTH_PROXY)
@@ -54,12 +54,14 @@ static bool is_our_host(const struct web_call *c)
 	return host && is_name(host, w->host, w->options->behind_proxy ? 0 : w->port, usual);
 }
 
-/* The last address is of the client that spoke to our proxy. */
+/* The last address is of the client that spoke to our proxy: some add it to the client's own
+ * header, some add a header. */
 static void take_forwarded(const struct web_call *c)
 {
-	const char *list = header(c, "X-Forwarded-For"), *last;
+	const char *list, *last;
 
-	if (!c->server->options->behind_proxy || !list)
+	if (!c->server->options->behind_proxy ||
+	    !c->server->functions->headers(c->http, "X-Forwarded-For", &list) || !list)
 		return;
 	last = strrchr(list, ',');
 	last = last ? last + 1 : list;
@@ -110,6 +112,7 @@ static const char *web_remedy(const struct web_call *c)
 		[AUTH_USERS] = "sign in at /login",
 		[AUTH_PROXY] = "use the address of the proxy in front of this server",
 		[AUTH_PEER] = "use an account of this host",
+		[AUTH_PAM] = "sign in at /login",
 	};
 
 	return remedies[c->server->options->auth];
@@ -120,7 +123,7 @@ static bool refuse_stranger(struct web_call *c)
 	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
 
 	__atomic_add_fetch(&c->server->counters.refused, 1, __ATOMIC_RELAXED);
-	if ((c->request.route->flags & WEB_HTML) && c->server->options->auth == AUTH_USERS)
+	if ((c->request.route->flags & WEB_HTML) && web_has_passwords(c->server->options))
 		to_login(c, &a);
 	else if (c->request.route->flags & WEB_HTML)
 		web_stranger_page(&a, c->server->options->base_path);
@@ -359,8 +362,10 @@ static void submit(void *user, struct http_call *h)
 {
 	struct web_server *w = user;
 	struct web_call *c = h->user;
-	/* checking a password takes time, too */
-	bool command = c->request.route->command || c->request.route->handler == web_login;
+	/* checking a password takes time, too, and PAM may make the wrong ones wait */
+	enum worker_kind kind = c->request.route->handler == web_login ? WORKER_LOGIN
+				: c->request.route->command            ? WORKER_COMMAND
+								       : WORKER_STORE;
 
 	if (h->body_too_large) {
 		refuse(c, 413, NULL, "the body is larger than 1 MiB");
@@ -369,7 +374,7 @@ static void submit(void *user, struct http_call *h)
 	}
 	c->request.body = h->body.buf;
 	c->request.body_size = h->body.len;
-	if (!workers_submit(&w->workers, command ? WORKER_COMMAND : WORKER_STORE, c))
+	if (!workers_submit(&w->workers, kind, c))
 		web_call_refuse(c, "too many requests wait");
 }
 

@@ -140,10 +140,13 @@ static int prepare_access(struct web_server *w, struct strbuf *why)
 	(void)pthread_mutex_init(&w->shares.lock, NULL);
 	if (r == 0 && o->auth == AUTH_PEER && !unix_socket)
 		return strbuf_fail(why, -EINVAL, "--auth peer needs --listen unix:PATH");
-	if (r == 0 && o->auth == AUTH_USERS && unix_socket)
+	if (r == 0 && web_has_passwords(o) && unix_socket)
 		return strbuf_fail(why, -EINVAL,
-				   "--auth users needs an address; a Unix socket has "
-				   "--auth peer or proxy");
+				   "--auth %s needs an address; a Unix socket has "
+				   "--auth peer or proxy",
+				   o->auth == AUTH_PAM ? "pam" : "users");
+	if (r == 0 && o->proxy_groups && o->auth != AUTH_PROXY)
+		return strbuf_fail(why, -EINVAL, "--proxy-groups needs --auth proxy");
 	if (r == 0 && !o->tls_cert != !o->tls_key)
 		return strbuf_fail(why, -EINVAL, "--tls-cert and --tls-key go together");
 	if (r == 0 && o->tls_cert && unix_socket)
@@ -153,6 +156,8 @@ static int prepare_access(struct web_server *w, struct strbuf *why)
 	w->encrypted = o->tls_cert || o->behind_proxy;
 	if (r == 0 && o->auth == AUTH_PROXY)
 		r = read_secret(w, why);
+	if (r == 0 && o->auth == AUTH_PAM)
+		return pam_helper_start(&w->pam, o->pam_service, o->pam_directory, why);
 	if (r < 0 || o->auth != AUTH_USERS)
 		return r;
 	w->passwords = password_load(why);
@@ -220,6 +225,7 @@ static void stop(struct web_server *w)
 
 static void release(struct web_server *w)
 {
+	pam_helper_stop(&w->pam);
 	answer_cache_release(&w->cache);
 	if (w->store_file != w->store_url)
 		free(w->store_file);

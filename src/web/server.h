@@ -3,6 +3,7 @@
 
 #include "context/stored_job.h"
 #include "web/access/access.h"
+#include "web/access/pam_helper.h"
 #include "web/access/password.h"
 #include "web/access/share.h"
 #include "web/access/throttle.h"
@@ -18,18 +19,27 @@ enum serve_auth {
 	AUTH_USERS, /* users of the store, by a password */
 	AUTH_PROXY, /* a proxy tells who it is */
 	AUTH_PEER,  /* the kernel, over a Unix socket */
+	AUTH_PAM,   /* users of the host, by a password */
 };
 
 struct serve_options {
 	const char *listen;                      /* "127.0.0.1:8420", "unix:PATH" */
 	const char *base_path;                   /* "" or "/x" */
-	const char *proxy_header, *proxy_secret; /* with AUTH_PROXY: name, file */
+	const char *proxy_header, *proxy_groups; /* with AUTH_PROXY: names of headers */
+	const char *proxy_secret;                /* and a file */
+	const char *pam_service, *pam_directory; /* with AUTH_PAM */
 	const char *tls_cert, *tls_key, *server_name;
 	int auth;
 	bool behind_proxy;
 	bool open, write, link;
 };
 #define SERVE_LISTEN "127.0.0.1:8420"
+
+/* Do users sign in at /login? */
+static inline bool web_has_passwords(const struct serve_options *o)
+{
+	return o->auth == AUTH_USERS || o->auth == AUTH_PAM;
+}
 
 /* Serves until SIGINT or SIGTERM; reports errors; returns the exit status. */
 int do_serve(struct context *ctx, const struct serve_options *o);
@@ -67,6 +77,7 @@ struct web_server {
 	struct shares shares;
 	const struct password_functions *passwords; /* with AUTH_USERS */
 	struct strbuf no_hash;                      /* that of no password */
+	struct pam_helper pam;                      /* with AUTH_PAM */
 	struct strbuf tls_cert, tls_key;
 	uint64_t changes; /* that requests have made; atomic */
 	bool stopping;    /* atomic */

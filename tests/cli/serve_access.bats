@@ -2,7 +2,7 @@
 # plimsoll serve for several users: who comes in, and that nobody finds out anything about the jobs of others.
 
 bats_require_minimum_version 1.5.0
-load serve
+load serve_users
 
 viewers() {
   python3 "$PL_SOURCE/tests/cli/serve_viewers.py" "$@"
@@ -21,34 +21,6 @@ as() {
   local user=$1 method=$2 path=$3
   shift 3
   client ask "$method" "$URL$path" "X-User: $user" "X-Plimsoll-Proxy-Secret: $SECRET" "$@"
-}
-
-answer() {
-  jq -r "$1" answer
-}
-
-# spec NAME USER WORD: a job all of whose texts have the word
-spec() {
-  cat <<J
-{"name": "$1", "user": "$2", "start": 0, "end": 60, "exitcode": 0, "tags": {"exp_name": "own", "$3-key": "$3-value"}, "annotations": {"$3-note": "$3-text"},
- "procs": [{"pid": 10, "ppid": 1, "exename": "$3-exe", "args": "$3-arg", "start": 0, "end": 50, "hostname": "$3-host", "tags": "op:$3-op", "metrics": {"usertime": 5000000, "systemtime": 1000000}},
-  {"pid": 11, "ppid": 10, "exename": "$3-child", "args": "$3-more", "start": 1, "end": 40, "hostname": "$3-host", "tags": "op:$3-op2", "metrics": {"usertime": 3000000}}]}
-J
-}
-
-own_jobs() {
-  spec own-name alice plain | native_job jobs/own11 --id own11 --spec
-  spec own-name alice plain | native_job jobs/own22 --id own22 --spec
-  plimsoll submit -q jobs/own11 jobs/own22
-}
-
-others_jobs() {
-  spec zebra-name zebra-user zebra | native_job jobs/other --id other --spec
-  spec zebra-name zebra-user zebra | native_job jobs/ownzebra --id own33zebra --spec
-  spec zebra-name zebra-user zebra | native_job jobs/zother --id zother --spec
-  plimsoll submit -q jobs/other jobs/ownzebra jobs/zother
-  plimsoll model create zebra-model other own33zebra zother >/dev/null
-  plimsoll analyze -q other >/dev/null || true
 }
 
 # bats test_tags=engine
@@ -73,6 +45,28 @@ others_jobs() {
   as zebra-user GET 'api/v1/jobs'
   equal jobs "$(answer '[.jobs[].jobid] | sort | join(" ")')" 'other own33zebra zother'
   equal "models that are left" "$(plimsoll model list --json | jq length)" 1
+  serve_end
+}
+
+# bats test_tags=engine
+@test "no statement of the console tells a user anything of another's jobs" {
+  use_store
+  own_jobs
+  others_jobs
+  serve_proxied
+  viewers statements "$URL" $SECRET alice >said || fail "$(head -c 4000 said)"
+  at_least statements "$(sed -n 's/ statements//p' said)" 200
+  # those who see all jobs do not see who may come in
+  plimsoll users add susan --no-password --role support
+  sleep 3
+  echo '{"sql":"SELECT count(*) AS n FROM jobs"}' >body
+  csrf=$(as susan GET api/v1/session && answer .csrf)
+  as susan POST api/v1/sql "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
+  status_is 200
+  equal jobs "$(answer '.rows[0][0]')" 5
+  echo '{"sql":"SELECT * FROM access_user"}' >body
+  as susan POST api/v1/sql "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
+  status_is 400
   serve_end
 }
 
@@ -152,17 +146,6 @@ others_jobs() {
   [[ $stderr == *"run chmod 600 on it"* ]] || fail "$stderr"
   run -2 --separate-stderr plimsoll serve --listen 127.0.0.1:0 --auth proxy
   [[ $stderr == *"needs --proxy-header NAME"* ]] || fail "$stderr"
-}
-
-# sign_in NAME PASSWORD: $COOKIE of the session
-sign_in() {
-  client ask GET "${URL}login"
-  local form cookie
-  cookie=$(header set-cookie | cut -d';' -f1)
-  form=$(sed -n 's/.*name="form" value="\([0-9a-f]*\)".*/\1/p' answer)
-  printf 'form=%s&name=%s&password=%s' "$form" "$1" "$2" >body
-  client ask POST "${URL}login" "Cookie: $cookie" "Content-Type: application/x-www-form-urlencoded" @body
-  COOKIE=$(header set-cookie | cut -d';' -f1)
 }
 
 @test "users sign in with a password, and out" {

@@ -7,7 +7,8 @@ static int run(struct context *ctx, int argc PL_UNUSED, char **argv PL_UNUSED)
 	return do_serve(ctx, ctx->options);
 }
 
-static const struct serve_options defaults = {.listen = SERVE_LISTEN, .base_path = ""};
+static const struct serve_options defaults = {
+	.listen = SERVE_LISTEN, .base_path = "", .pam_service = SERVE_PAM_SERVICE};
 
 static const struct option_row rows[] = {
 	{OPT_TEXT, 0, "listen", "ADDRESS",
@@ -15,13 +16,24 @@ static const struct option_row rows[] = {
 	 AT(struct serve_options, listen)},
 	{OPT_CHOICE, 0, "auth", "WAY",
 	 "who comes in: token (default): only you, by the printed link; users: those of `plimsoll "
-	 "users`, with a password; proxy: whom a proxy names; peer: users of this host, over a Unix "
-	 "socket",
+	 "users`, with a password; pam: users of this host, with their password; proxy: whom a proxy "
+	 "names; peer: users of this host, over a Unix socket",
 	 AT(struct serve_options, auth),
-	 WORDS({"token", AUTH_TOKEN}, {"users", AUTH_USERS}, {"proxy", AUTH_PROXY},
-	       {"peer", AUTH_PEER})},
+	 WORDS({"token", AUTH_TOKEN}, {"users", AUTH_USERS}, {"pam", AUTH_PAM},
+	       {"proxy", AUTH_PROXY}, {"peer", AUTH_PEER})},
+	{OPT_TEXT, 0, "pam-service", "NAME",
+	 "with --auth pam: the service that PAM is asked for; default " SERVE_PAM_SERVICE,
+	 AT(struct serve_options, pam_service)},
+	{OPT_TEXT, 0, "pam-directory", "DIR",
+	 "with --auth pam: the file of the service is here, for tests and chroots; default "
+	 "/etc/pam.d",
+	 AT(struct serve_options, pam_directory)},
 	{OPT_TEXT, 0, "proxy-header", "NAME", "with --auth proxy: the header that names the user",
 	 AT(struct serve_options, proxy_header)},
+	{OPT_TEXT, 0, "proxy-groups", "NAME",
+	 "with --auth proxy: the header with the user's groups, separated by commas; they are projects "
+	 "of the user",
+	 AT(struct serve_options, proxy_groups)},
 	{OPT_TEXT, 0, "proxy-secret", "FILE",
 	 "with --auth proxy: what the proxy sends as X-Plimsoll-Proxy-Secret",
 	 AT(struct serve_options, proxy_secret)},
@@ -63,8 +75,8 @@ const struct command command_serve = {
 		"send it as `Authorization: Bearer TOKEN`. On a Unix socket only you and root are "
 		"answered. From another host, use a tunnel: ssh -L 8420:127.0.0.1:8420 HOST.\n\n"
 		"With --auth, several users see their own jobs, or more by their role (see `plimsoll "
-		"users`). Other hosts can reach the server with --auth users, and TLS or a proxy that "
-		"has it (--behind-proxy). docs/access.md describes that.\n\n"
+		"users`). Other hosts can reach the server with --auth users or pam, and TLS or a proxy "
+		"that has it (--behind-proxy). docs/access.md describes that.\n\n"
 		"Nothing can be changed without --write. SIGINT and SIGTERM end the server.",
 	.examples =
 		"plimsoll serve --open\n  the jobs of your store in a browser\n"

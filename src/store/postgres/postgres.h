@@ -37,6 +37,7 @@ struct pg {
 	unsigned names;         /* number of prepared statements so far, for names */
 	struct strbuf dead;     /* commands that drop prepared statements */
 	unsigned dead_count;
+	bool checked; /* statements come from a user who may not read everything */
 };
 
 static inline struct pg *pg_of(const struct store *s)
@@ -148,6 +149,13 @@ int64_t pg_get_int(struct stmt *st, int i);
 double pg_get_real(struct stmt *st, int i);
 const char *pg_get_text(struct stmt *st, int i, size_t *ret_n);
 int64_t pg_changes(struct stmt *st);
+
+/* ---- statements of users (postgres_checked.c) ----------------------------------------------- */
+
+/* Prepares it if it is a SELECT from what the viewer may read; -EPERM in the store's message. */
+struct stmt *pg_prepare_checked(struct store *s, const char *sql);
+/* Nothing of a statement is evaluated on rows that the temporary views do not have. */
+int pg_raise_barriers(struct store *s);
 
 /* ---- bulk (postgres_copy.c) ----------------------------------------------------------------- */
 

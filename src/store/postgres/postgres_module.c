@@ -397,19 +397,24 @@ static int pg_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 		"THEN SET LOCAL ROLE pg_read_all_data; END IF; END $$";
 	char sql[64];
 
-	if (s->viewer && !s->all_jobs)
-		return store_fail(s, EPERM,
-				  "on a PostgreSQL store only administrators may run statements: "
-				  "the server cannot keep a statement to the jobs of one user");
-	int r = superuser ? 0 : refuse_superuser(s);
+	bool checked = s->viewer && !s->all_jobs;
+	int r = superuser && !checked ? 0 : refuse_superuser(s);
+	if (r == 0 && checked)
+		r = pg_raise_barriers(s);
 	if (r < 0)
 		return r;
 	snprintf(sql, sizeof(sql), "SET statement_timeout = %llu",
 		 (unsigned long long)((timeout_ns + 999999) / 1000000));
 	r = pg_exec(s, sql);
-	if (r == 0)
+	pg_of(s)->checked = checked;
+	if (r == 0 && !checked)
 		r = pg_exec(s, "BEGIN READ ONLY");
-	return r < 0 ? r : pg_exec(s, plain_role);
+	return r < 0 || checked ? r : pg_exec(s, plain_role);
+}
+
+static struct stmt *prepare(struct store *s, const char *sql)
+{
+	return pg_of(s)->checked ? pg_prepare_checked(s, sql) : pg_prepare(s, sql);
 }
 
 static const struct store_engine engine = {
@@ -429,7 +434,7 @@ static const struct store_engine engine = {
 	.begin = pg_begin,
 	.commit = pg_commit,
 	.rollback = pg_rollback,
-	.prepare = pg_prepare,
+	.prepare = prepare,
 	.finish = pg_finish,
 	.bind = pg_bind,
 	.step = pg_step,

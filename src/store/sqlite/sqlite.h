@@ -19,6 +19,10 @@ int sqlite_exec(struct store *s, const char *sql);
 int sqlite_configure(struct store *s, const char *path, bool memory, enum store_access access);
 /* See store.h. */
 int sqlite_hide(struct store *s, struct strbuf *place);
+/* Of a hidden store: no condition of a statement is evaluated on rows that the views do not have,
+ * where it could fail, or take its time, because of a value. SQLite puts conditions into a view,
+ * but for one with a limit. */
+int sqlite_fence(struct store *s);
 /* Removes the name that nobody may know from the store's error. */
 void sqlite_hide_name(struct store *s);
 

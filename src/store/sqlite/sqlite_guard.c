@@ -69,7 +69,10 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser PL_UNUSED)
 		{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 5000}, {SQLITE_LIMIT_WORKER_THREADS, 2},
 	};
 	sqlite3 *db = s->state;
+	int r = s->narrow ? sqlite_fence(s) : 0;
 
+	if (r < 0)
+		return r;
 	/* SQLite makes these tables when they are first used, which the limits would forbid */
 	(void)sqlite3_exec(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
 

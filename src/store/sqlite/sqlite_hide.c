@@ -79,13 +79,100 @@ int sqlite_hide(struct store *s, struct strbuf *place)
 	return r;
 }
 
+/* ---- a fence ----------------------------------------------------------------------------------
+ */
+
+/* Is a temporary view of ours of this name? */
+static bool is_view(const char *const *names, size_t count, const char *name, size_t n)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(names[i]) == n && !strncmp(names[i], name, n))
+			return true;
+	return false;
+}
+
+/* The text of a view, which means other views by their hidden names. */
+static void add_hidden(const struct store *s, const char *text, const char *const *names,
+		       size_t count, struct strbuf *out)
+{
+	while (*text) {
+		bool before = str_prefix(text, "FROM ") || str_prefix(text, "JOIN ");
+		size_t n = before ? strspn(text + 5, "abcdefghijklmnopqrstuvwxyz_") : 0;
+
+		if (n && text[5 + n] != '.' && is_view(names, count, text + 5, n)) {
+			strbuf_addf(out, "%.5s%s_", text, s->secret);
+			text += 5;
+		} else {
+			strbuf_addch(out, *text++);
+		}
+	}
+}
+
+struct views {
+	char **names, **texts;
+	size_t count, names_cap, texts_cap;
+};
+
+static void views_release(struct views *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		free(v->names[i]);
+		free(v->texts[i]);
+	}
+	free(v->names);
+	free(v->texts);
+}
+#define _cleanup_views_ _cleanup_(views_release)
+
+static int read_views(struct store *s, struct views *v)
+{
+	sqlite3_stmt *st = NULL;
+	int r = sqlite3_prepare_v2(db_of(s),
+				   "SELECT name, substr(sql, instr(sql, ' AS ') + 4) FROM "
+				   "sqlite_temp_master WHERE type = 'view' ORDER BY rowid",
+				   -1, &st, NULL);
+
+	while (r == SQLITE_OK && (r = sqlite3_step(st)) == SQLITE_ROW) {
+		GROW(v->names, v->count, v->names_cap);
+		GROW(v->texts, v->count, v->texts_cap);
+		v->names[v->count] = xstrdup((const char *)sqlite3_column_text(st, 0));
+		v->texts[v->count++] = xstrdup((const char *)sqlite3_column_text(st, 1));
+		r = SQLITE_OK;
+	}
+	sqlite3_finalize(st);
+	return r == SQLITE_DONE ? 0 : sqlite_failed(s, r);
+}
+
+int sqlite_fence(struct store *s)
+{
+	_cleanup_views_ struct views v = {.names = NULL};
+	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	int r = read_views(s, &v);
+
+	if (r < 0)
+		return r;
+	strbuf_addstr(&sql, "BEGIN;");
+	for (size_t i = 0; i < v.count; i++) {
+		strbuf_addf(&sql, "DROP VIEW temp.%s; CREATE TEMP VIEW %s_%s AS ", v.names[i],
+			    s->secret, v.names[i]);
+		add_hidden(s, v.texts[i], (const char *const *)v.names, v.count, &sql);
+		strbuf_addstr(&sql, ";\n");
+	}
+	for (size_t i = 0; i < v.count; i++)
+		strbuf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT * FROM %s_%s LIMIT -1 OFFSET 0;\n",
+			    v.names[i], s->secret, v.names[i]);
+	strbuf_addstr(&sql, "COMMIT");
+	return sqlite_exec(s, sql.buf);
+}
+
 void sqlite_hide_name(struct store *s)
 {
 	size_t n = strlen(s->secret);
 	char *at;
 
 	while (n && (at = strstr(s->error.buf, s->secret))) {
-		size_t cut = n + (at[n] == '.'), behind = (size_t)(at - s->error.buf) + cut;
+		size_t cut = n + (at[n] == '.' || at[n] == '_'),
+		       behind = (size_t)(at - s->error.buf) + cut;
 
 		memmove(at, at + cut, s->error.len - behind);
 		strbuf_cut(&s->error, s->error.len - cut);

@@ -44,7 +44,7 @@ int sqlite_failed(struct store *s, int code)
 	else if (ours)
 		strbuf_addf(&s->error, "'%s'%s", s->where, ours);
 	else
-		strbuf_addf(&s->error, "'%s': %s", s->where,
+		strbuf_addf(&s->error, s->narrow ? "%.0s%s" : "'%s': %s", s->where,
 			    db_of(s) ? sqlite3_errmsg(db_of(s)) : sqlite3_errstr(code));
 	sqlite_hide_name(s);
 	switch (kind) {

@@ -40,8 +40,47 @@ static bool admit_owner(struct web_call *c)
 	return true;
 }
 
-/* Somebody whose name is known for sure. stranger: what a user is that the store does not have. */
-static bool admit_user(struct web_call *c, const char *name, bool stranger)
+static bool has_project(const char *list, const char *name, size_t n)
+{
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strcspn(list, ",") == n && !strncmp(list, name, n))
+			return true;
+	return false;
+}
+
+static void add_project(struct viewer *v, const char *name, size_t n)
+{
+	size_t used = strlen(v->projects);
+
+	if (has_project(v->projects, name, n) || used + 1 + n > VIEWER_PROJECTS_MAX)
+		return;
+	if (used)
+		v->projects[used++] = ',';
+	memcpy(v->projects + used, name, n);
+	v->projects[used + n] = 0;
+	if (v->role == VIEWER_USER)
+		v->role = VIEWER_PROJECT;
+}
+
+/* Groups of a user are projects; what cannot be the name of one is not. */
+static void add_groups(struct viewer *v, const char *list)
+{
+	while (list && *list) {
+		list += strspn(list, ", \t");
+		size_t n = strcspn(list, ","), end = n;
+
+		while (n && strchr(" \t", list[n - 1]))
+			n--;
+		_cleanup_free_ char *name = xstrndup(list, n);
+		if (viewer_name_valid(name))
+			add_project(v, name, n);
+		list += end;
+	}
+}
+
+/* Somebody whose name is known for sure. stranger: the store need not have the user. groups: NULL:
+ * none. */
+static bool admit_user(struct web_call *c, const char *name, bool stranger, const char *groups)
 {
 	struct viewer v = {.role = VIEWER_USER};
 
@@ -51,6 +90,7 @@ static bool admit_user(struct web_call *c, const char *name, bool stranger)
 	if (r < 0 || (r == 0 && !stranger))
 		return false;
 	set_name(&v, name);
+	add_groups(&v, groups);
 	c->viewer.who = v;
 	settle(c);
 	return true;
@@ -64,7 +104,17 @@ static bool admit_session(struct web_call *c)
 					c->csrf, user);
 	if (!c->has_session)
 		return false;
-	return *user ? admit_user(c, user, false) : admit_owner(c);
+	if (!*user)
+		return admit_owner(c);
+	return admit_user(c, user, c->server->options->auth == AUTH_PAM, NULL);
+}
+
+/* The only header of this name: of two, one may be of the client. */
+static const char *only(const struct web_call *c, const char *name)
+{
+	const char *value = NULL;
+
+	return name && c->server->functions->headers(c->http, name, &value) == 1 ? value : NULL;
 }
 
 /* The proxy tells the name, and proves with the secret that it is the proxy. What it asks comes
@@ -72,14 +122,14 @@ static bool admit_session(struct web_call *c)
 static bool admit_proxied(struct web_call *c)
 {
 	const struct web_server *w = c->server;
-	const char *name = header(c, w->options->proxy_header);
-	const char *secret = header(c, "X-Plimsoll-Proxy-Secret");
+	const char *name = only(c, w->options->proxy_header);
+	const char *secret = only(c, "X-Plimsoll-Proxy-Secret");
 
 	if (!name || !secret || !access_same(secret, w->proxy_secret))
 		return false;
 	c->has_session = true;
 	memcpy(c->csrf, w->access.csrf, sizeof(c->csrf));
-	return admit_user(c, name, true);
+	return admit_user(c, name, true, only(c, w->options->proxy_groups));
 }
 
 static bool admit_peer(struct web_call *c)
@@ -94,7 +144,7 @@ static bool admit_peer(struct web_call *c)
 	if (c->server->options->auth != AUTH_PEER ||
 	    getpwuid_r(c->http->peer_uid, &p, buf, sizeof(buf), &found) != 0 || !found)
 		return false;
-	return admit_user(c, found->pw_name, true);
+	return admit_user(c, found->pw_name, true, NULL);
 }
 
 static bool admit_known(struct web_call *c)

@@ -1,11 +1,12 @@
 /*
- * Signing in and out with --auth users. The page is a plain form; it and its cookie have the same
- * random value, which another site cannot know. A wrong password, an unknown user and one that is
- * locked out get the same answer after the same work.
+ * Signing in and out with --auth users and pam. The page is a plain form; it and its cookie have
+ * the same random value, which another site cannot know. A wrong password, an unknown user and one
+ * that is locked out get the same answer after the same work.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "web/handlers/handlers.h"
 #include "web/server.h"
 #include "web/http/target.h"
@@ -15,7 +16,7 @@
 
 static bool is_on(const struct web_request *q, struct web_answer *a)
 {
-	if (q->server->options->auth == AUTH_USERS)
+	if (web_has_passwords(q->server->options))
 		return true;
 	web_fail(a, 404, NULL, "this server has no passwords");
 	return false;
@@ -75,6 +76,15 @@ void web_login_page(const struct web_request *q, struct store *s PL_UNUSED, stru
 /* ---- signing in -------------------------------------------------------------------------------
  */
 
+/* One text for all reasons, so that nobody finds out which names and passwords are right. */
+static const char *wrong(const struct web_server *w)
+{
+	return w->options->auth == AUTH_PAM
+		       ? "The name or the password is wrong, or this account may not sign in: it is "
+			 "locked or expired, or its password must be changed first."
+		       : "The name or the password is wrong.";
+}
+
 /* The fields of the form, which has the encoding of a query string. */
 static bool take_form(const struct web_request *q, struct target *t)
 {
@@ -97,17 +107,48 @@ static bool is_our_form(const struct web_request *q, const char *value)
 	       access_cookie(q->cookies, name, cookie) && access_same(cookie, value);
 }
 
+/* What a name and a password are worth. */
+struct verdict {
+	bool ok, known;
+	bool failed;         /* nobody can say */
+	const char *details; /* for the log; NULL: none */
+	char user[VIEWER_NAME_MAX + 1];
+};
+
 /* The same work for all: an unknown user has a hash that nothing matches. */
-static bool check(struct web_server *w, const char *name, const char *password, bool *ret_known)
+static void check_stored(struct web_server *w, const char *name, const char *password,
+			 struct verdict *v)
 {
 	_cleanup_strbuf_ struct strbuf hash = STRBUF_INIT;
-	struct viewer v;
-	int found = web_users_find(&w->users, name, &v, &hash);
+	struct viewer ignored;
+	int found = web_users_find(&w->users, name, &ignored, &hash);
 	bool usable = found == 1 && hash.len;
 	bool same = w->passwords->matches(password, usable ? hash.buf : w->no_hash.buf);
 
-	*ret_known = found != 0;
-	return usable && same;
+	v->known = found != 0;
+	v->ok = usable && same;
+	snprintf(v->user, sizeof(v->user), "%s", name);
+}
+
+/* Also for those whom the store locks out, so that they get their answer as late as others. */
+static void check_pam(struct web_server *w, const char *name, const char *password,
+		      const char *address, struct verdict *v)
+{
+	struct viewer ignored;
+	enum pam_result said = PAM_ANSWER_NO;
+
+	v->known = web_users_find(&w->users, name, &ignored, NULL) != 0;
+	if (!viewer_name_valid(name) || !*password)
+		return;
+	int r = pam_helper_ask(&w->pam, name, password, address, &said, v->user);
+	v->failed = r < 0 || said == PAM_ANSWER_BROKEN;
+	if (v->failed)
+		log_warn("PAM gives no answer; the messages of the system may say why");
+	if (said == PAM_ANSWER_ACCOUNT)
+		v->details = "account";
+	v->known = v->known || said == PAM_ANSWER_ACCOUNT || said == PAM_ANSWER_YES;
+	v->ok = !v->failed && said == PAM_ANSWER_YES &&
+		web_users_find(&w->users, v->user, &ignored, NULL) >= 0;
 }
 
 static void open_session(const struct web_request *q, const char *name, struct web_answer *a)
@@ -131,23 +172,30 @@ static void sign_in(const struct web_request *q, const char *name, const char *p
 		    struct web_answer *a)
 {
 	struct web_server *w = q->server;
-	unsigned wait = throttle_wait(&w->throttle, name, q->address);
-	bool known = false;
+	unsigned wait = throttle_begin(&w->throttle, name, q->address);
+	struct verdict v = {.ok = false};
 
 	if (wait) {
 		page(q, 429, "Too many wrong passwords: wait a few minutes.", a);
 		a->retry_s = wait;
 		return;
 	}
-	if (check(w, name, password, &known)) {
-		web_note(w, name, q->address, "login", NULL);
-		open_session(q, name, a);
+	if (w->options->auth == AUTH_PAM)
+		check_pam(w, name, password, q->address, &v);
+	else
+		check_stored(w, name, password, &v);
+	if (v.ok) {
+		throttle_forgive(&w->throttle, name, q->address);
+		web_note(w, v.user, q->address, "login", NULL);
+		open_session(q, v.user, a);
 		return;
 	}
-	throttle_failed(&w->throttle, name, q->address);
 	/* what is no name may be a password that was typed in the wrong field */
-	web_note(w, known ? name : NULL, q->address, "login refused", NULL);
-	page(q, 401, "The name or the password is wrong.", a);
+	web_note(w, v.known ? name : NULL, q->address, "login refused", v.details);
+	if (v.failed)
+		page(q, 503, "Passwords cannot be checked at the moment.", a);
+	else
+		page(q, 401, wrong(w), a);
 }
 
 void web_login(const struct web_request *q, struct store *s PL_UNUSED, struct web_answer *a)
@@ -164,7 +212,7 @@ void web_login(const struct web_request *q, struct store *s PL_UNUSED, struct we
 		page(q, 403, "This page was too old: try again.", a);
 	else if (!name || !password || strlen(name) > VIEWER_NAME_MAX ||
 		 strlen(password) > PASSWORD_BYTES_MAX)
-		page(q, 401, "The name or the password is wrong.", a);
+		page(q, 401, wrong(q->server), a);
 	else
 		sign_in(q, name, password, a);
 	if (password)

@@ -86,7 +86,11 @@ void web_share(const struct web_request *q, struct store *s, struct web_answer *
 		web_fail(a, 404, NULL, "there are no links to this server");
 		return;
 	}
-	strbuf_addf(&link, "%sjob/", w->address);
+	if (w->options->behind_proxy && w->options->server_name)
+		strbuf_addf(&link, "https://%s%s/job/", w->options->server_name,
+			    w->options->base_path);
+	else
+		strbuf_addf(&link, "%sjob/", w->address);
 	target_add_encoded(job.operand, &link);
 	strbuf_addf(&link, "?share=%s", token);
 	web_note(w, q->viewer->user, q->address, "share", job.operand);

@@ -161,23 +161,6 @@ static void find_peer(struct call *c)
 	c->base.peer_uid = peer.uid;
 }
 
-static enum MHD_Result count_host(void *user, enum MHD_ValueKind kind PL_UNUSED, const char *name,
-				  const char *value PL_UNUSED)
-{
-	unsigned *n = user;
-
-	*n += !strcasecmp(name, MHD_HTTP_HEADER_HOST);
-	return MHD_YES;
-}
-
-static bool has_several_hosts(const struct call *c)
-{
-	unsigned n = 0;
-
-	(void)MHD_get_connection_values(c->connection, MHD_HEADER_KIND, count_host, &n);
-	return n > 1;
-}
-
 /* By its header; 0: it has none. */
 static uint64_t declared_size(const struct call *c)
 {
@@ -199,7 +182,6 @@ static enum MHD_Result begin(struct http_server *s, struct call *c, const char *
 	c->base.method = method;
 	c->base.body_too_large = declared_size(c) > HTTP_BODY_MAX;
 	take_address(c);
-	c->base.several_hosts = has_several_hosts(c);
 	find_peer(c);
 	c->ready = s->events.begin(s->events.user, &c->base);
 	/* a client that still sends would not read the reply: short bodies are read in any case */
@@ -273,6 +255,34 @@ static const char *header(const struct http_call *call, const char *name)
 	const struct call *c = (const struct call *)call;
 
 	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
+}
+
+struct named {
+	const char *name, *last;
+	unsigned count;
+};
+
+static enum MHD_Result count_named(void *user, enum MHD_ValueKind kind PL_UNUSED, const char *name,
+				   const char *value)
+{
+	struct named *n = user;
+
+	if (!strcasecmp(name, n->name)) {
+		n->count++;
+		n->last = value;
+	}
+	return MHD_YES;
+}
+
+static unsigned headers(const struct http_call *call, const char *name, const char **ret_last)
+{
+	const struct call *c = (const struct call *)call;
+	struct named n = {.name = name};
+
+	(void)MHD_get_connection_values(c->connection, MHD_HEADER_KIND, count_named, &n);
+	if (ret_last)
+		*ret_last = n.last;
+	return n.count;
 }
 
 static void wake(struct http_call *call)
@@ -357,6 +367,7 @@ static const struct web_http_functions functions = {
 	.quiesce = quiesce,
 	.stop = stop,
 	.header = header,
+	.headers = headers,
 	.wake = wake,
 	.connections = connections,
 	.assets = web_assets,

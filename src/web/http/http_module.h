@@ -33,8 +33,7 @@ struct http_call {
 	const char *method;
 	struct strbuf body;
 	bool body_too_large;
-	bool several_hosts; /* more than one header Host */
-	bool has_peer;      /* of a Unix socket */
+	bool has_peer; /* of a Unix socket */
 	uid_t peer_uid;
 	char address[64];        /* of the client; "" over a Unix socket */
 	struct http_reply reply; /* complete when begin() returns true, or before wake() */
@@ -66,6 +65,8 @@ struct web_http_functions {
 	void (*stop)(void *server);
 	/* A header of the request; NULL: absent. Valid until end(). */
 	const char *(*header)(const struct http_call *c, const char *name);
+	/* How many headers have this name, and the last of them (NULL: do not say). */
+	unsigned (*headers)(const struct http_call *c, const char *name, const char **ret_last);
 	/* Continues a submitted call, or a stream that had nothing to read. */
 	void (*wake)(struct http_call *c);
 	unsigned (*connections)(void *server);

@@ -95,10 +95,10 @@ static int check_reach(const struct serve_options *o, struct strbuf *why)
 		return strbuf_fail(
 			why, -EINVAL,
 			"--listen %s: other hosts could reach this address, which needs "
-			"--auth users; or use 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and "
+			"--auth users or pam; or use 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and "
 			"a tunnel (ssh -L 8420:127.0.0.1:8420 HOST) from other hosts",
 			o->listen);
-	if (o->auth != AUTH_USERS)
+	if (!web_has_passwords(o))
 		return strbuf_fail(why, -EINVAL,
 				   "--listen %s: with --auth proxy only the proxy may reach the "
 				   "server; use 127.0.0.1:PORT, [::1]:PORT or unix:PATH",

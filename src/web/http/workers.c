@@ -35,7 +35,8 @@ static void *work(void *user)
 
 int workers_start(struct workers *p, struct web_server *w)
 {
-	static const unsigned limits[WORKER_KINDS] = {WORKERS_STORE_QUEUE_MAX, WORKERS_QUEUE_MAX};
+	static const unsigned limits[WORKER_KINDS] = {WORKERS_STORE_QUEUE_MAX, WORKERS_QUEUE_MAX,
+						      WORKERS_QUEUE_MAX};
 	int r = 0;
 
 	*p = (struct workers){.server = w, .lock = PTHREAD_MUTEX_INITIALIZER};

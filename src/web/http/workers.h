@@ -1,6 +1,6 @@
 /*
  * Threads that answer requests which take time: some with a store of their own, some that wait for
- * commands. Each kind has its queue, so that commands do not delay the job list.
+ * commands or check passwords. Each kind has its queue, so that commands do not delay the job list.
  */
 #pragma once
 
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 #define WORKERS_EACH 4
-#define WORKERS_QUEUE_MAX 32 /* commands that wait; more are refused */
+#define WORKERS_QUEUE_MAX 32 /* commands, or passwords, that wait; more are refused */
 #define WORKERS_STORE_QUEUE_MAX 1024
 
-enum worker_kind { WORKER_STORE, WORKER_COMMAND, WORKER_KINDS };
+enum worker_kind { WORKER_STORE, WORKER_COMMAND, WORKER_LOGIN, WORKER_KINDS };
 
 struct web_call;
 struct web_server;
