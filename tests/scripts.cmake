@@ -56,6 +56,7 @@ bats_test(cli.store_sqlite cli/store_sqlite.bats "short;sanitized" user root:roo
 bats_test(cli.formats cli/formats.bats short user)
 bats_test(cli.licences cli/licences.bats short user)
 bats_test(cli.serve cli/serve.bats "medium;sanitized" user)
+bats_test(cli.serve_api cli/serve_api.bats "medium;sanitized" user)
 bats_test(cli.formulas cli/formulas.bats short user)
 set(BATS_ENGINE sqlite)
 bats_test(cli.serve_access.sqlite cli/serve_access.bats "medium;sanitized" user)

@@ -5,7 +5,8 @@
     processes = plimsoll.processes("last")
 
 The functions read the views of the store (docs/store.md), which is opened read-only; load() reads files of `plimsoll
-export`. The store is the argument store, else PLIMSOLL_DB, else the setting db, else the user's store. A job is given by
+export`. The store is the argument store, else PLIMSOLL_DB, else the setting db, else the user's store. In its place a server
+(`plimsoll serve`) can be given by its address, "http://127.0.0.1:8420/", or as a Client. A job is given by
 its id, an unambiguous prefix of one, "last", or a row of jobs(). With where="..." the functions take all jobs that match a
 filter of plimsoll-query(1) instead, and tell them apart by a column jobid; processes() and tree() take a filter of processes.
 
@@ -26,9 +27,12 @@ import csv
 import datetime
 import difflib
 import fnmatch
+import http.client
 import json
 import os
+import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import urllib.parse
@@ -47,7 +51,7 @@ except ImportError:
     mark = region = None
 
 __all__ = [
-    "Error", "Store", "jobs", "job", "tags", "hosts", "sums", "warnings", "profile", "processes", "tree",
+    "Error", "Store", "Client", "jobs", "job", "tags", "hosts", "sums", "warnings", "profile", "processes", "tree",
     "threads", "events", "phases", "series", "samples", "absences", "sql", "load", "seconds", "rates",
     "plot_concurrency", "plot_executables", "plot_samples", "region", "mark",
 ]
@@ -220,6 +224,7 @@ class Store:
         self._sqlite = None
         # the program reads its configuration files, and masks passwords
         self._environment = {"PLIMSOLL_DB": self.url} if url or os.environ.get("PLIMSOLL_DB") else {}
+        self._ask = self._ask_program
         if self.url.startswith(("postgresql:", "postgres:")):
             return
         path = self.url[len("sqlite:///"):] if self.url.startswith("sqlite:///") else self.url
@@ -230,6 +235,7 @@ class Store:
         if not os.path.exists(path):
             raise Error(f"there is no store '{_shown(path)}'; create it with `plimsoll submit`, or give another with PLIMSOLL_DB or store=")
         self._sqlite = _open_sqlite(path)
+        self._ask = self._ask_sqlite
 
     def __repr__(self):
         shown = urllib.parse.urlsplit(_shown(self.url)) if "://" in self.url else None
@@ -238,7 +244,7 @@ class Store:
     def sql(self, query, parameters=(), view=None):
         """The rows of a query; ? stands for a parameter. Column names determine dtypes."""
         try:
-            names, rows = (self._ask_sqlite if self._sqlite else self._ask_program)(query, parameters)
+            names, rows = self._ask(query, parameters)
             return _frame(names, rows, view)
         except (sqlite3.Error, sqlite3.Warning) as error:
             text = str(error)
@@ -252,11 +258,7 @@ class Store:
 
     def _ask_program(self, query, parameters):
         # uses no PostgreSQL library; the URL may contain a password, so it is not passed on the command line
-        parts = query.split("?")
-        for i, value in enumerate(parameters):
-            quoted = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-            parts[i] += quoted
-        objects = json.loads(_run("sql", "--json", "".join(parts), **self._environment))
+        objects = json.loads(_run("sql", "--json", _filled(query, parameters), **self._environment))
         # invalid UTF-8 has a second key in base64
         names = [n for n in (objects[0] if objects else ()) if not n.endswith("_b64")]
         return names, [[[o.get(n) for n in names] for o in objects]] if objects else []
@@ -349,13 +351,144 @@ class Store:
                       for c, b in zip(found["cluster"], begins)]].reset_index(drop=True)
 
 
+def _filled(query, parameters):
+    """A query with its parameters in place of ?."""
+    parts = query.split("?")
+    for i, value in enumerate(parameters):
+        parts[i] += str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+    return "".join(parts)
+
+
+# ---- servers ----------------------------------------------------------------------------------------
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _own_server():
+    """Token and address of the user's own server on this host; (None, None) if there is none."""
+    for name, below in (("XDG_RUNTIME_DIR", ""), ("XDG_STATE_HOME", ""), ("HOME", ".local/state")):
+        directory = os.environ.get(name, "")
+        if directory.startswith("/"):
+            break
+    try:
+        with open(os.path.join(directory, below, "plimsoll", "serve.token"), encoding="ascii") as file:
+            token, address = file.read().splitlines()[:2]
+    except (OSError, ValueError):
+        return None, None
+    return token, address
+
+
+def _place(url):
+    """Host and port, the same for all names of this host."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return "" if host in ("localhost", "127.0.0.1", "::1") else host, port
+
+
+class Client(Store):
+    """A server, `plimsoll serve`, in place of a store: by its address, http://..., https://... or unix:PATH; None: the
+    user's own one on this host, whose token is known. Others need the token of the user who started them; it is sent
+    to no other address."""
+
+    rows_at_once = 20000
+
+    def __init__(self, url=None, token=None, timeout=60):
+        own_token, own_url = _own_server()
+        if url is None and own_url is None:
+            raise Error("no server of yours runs on this host; start `plimsoll serve`, or give an address")
+        self.url = url or own_url
+        self.timeout = timeout
+        self._parts = urllib.parse.urlsplit(self.url)
+        if self._parts.scheme not in ("http", "https", "unix") or not (self._parts.netloc or self._parts.scheme == "unix"):
+            raise Error(f"'{_shown(self.url)}' is no address of a server; expected http://HOST:PORT/, https://... or unix:PATH")
+        try:
+            own = own_url is not None and self._parts.scheme != "unix" and _place(self.url) == _place(own_url)
+        except ValueError as error:
+            raise Error(f"'{_shown(self.url)}' is no address of a server: {error}") from error
+        self._token = token or (own_token if own else None)
+        self._sqlite = None
+        self._ask = self._ask_server
+
+    def __repr__(self):
+        return f"Client({self.url!r})"
+
+    def _connection(self):
+        p = self._parts
+        if p.scheme == "unix":
+            return _UnixConnection(self.url[len("unix:"):], self.timeout)
+        kind = http.client.HTTPSConnection if p.scheme == "https" else http.client.HTTPConnection
+        return kind(p.hostname, p.port, timeout=self.timeout)
+
+    def _request(self, method, path, body=None):
+        headers = {"Accept": "application/json"}
+        if self._token:
+            headers["Authorization"] = "Bearer " + self._token
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        base = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
+        connection = self._connection()
+        try:
+            connection.request(method, base + "/api/v1/" + path, body, headers)
+            answer = connection.getresponse()
+            data = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Error(f"no answer from '{self.url}': {error}; is `plimsoll serve` running there?") from error
+        finally:
+            connection.close()
+        try:
+            content = json.loads(data)
+        except ValueError as error:
+            raise Error(f"'{self.url}' answers {answer.status} without JSON; is it a server of Plimsoll?") from error
+        if answer.status == 200:
+            return content
+        said = content.get("error", f"status {answer.status}") if isinstance(content, dict) else f"status {answer.status}"
+        remedy = content.get("remedy") if isinstance(content, dict) else None
+        if answer.status == 401 and not self._token:
+            remedy = "give token=, the first line of the server's file serve.token"
+        raise Error(f"{said}; {remedy}" if remedy else said)
+
+    def _page(self, query, limit):
+        return self._request("POST", "sql", json.dumps({"sql": query, "limit": limit}).encode())
+
+    def _ask_server(self, query, parameters):
+        # long results come in pages, for the server limits the size of an answer
+        whole = _filled(query, parameters).rstrip().rstrip(";")
+        page = self._page(whole, self.rows_at_once)
+        names, batches, count = page["columns"], [page["rows"]], len(page["rows"])
+        while page["truncated"]:
+            page = self._page(f"SELECT * FROM ({whole}\n) AS whole LIMIT {self.rows_at_once + 1} OFFSET {count}",
+                              self.rows_at_once)
+            batches.append(page["rows"])
+            count += len(page["rows"])
+        return names, batches
+
+    def columns(self, view):
+        return self._page(f"SELECT * FROM {view} LIMIT 0", 1)["columns"]
+
+    def select(self, where, procs=False):
+        asked = {"where": where, "order": "start", "numbers": 1, **({"procs": 1} if procs else {})}
+        return self._request("GET", "query?" + urllib.parse.urlencode(asked))
+
+
 def _similar(name, known):
     near = difflib.get_close_matches(name, known, 1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def _store(store):
-    return store if isinstance(store, Store) else Store(store)
+    if isinstance(store, Store):
+        return store
+    url = os.fspath(store) if store else os.environ.get("PLIMSOLL_DB", "")
+    return Client(url) if re.match("https?://|unix:", url) else Store(store)
 
 
 # ---- tables -----------------------------------------------------------------------------------------

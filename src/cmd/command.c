@@ -7,6 +7,8 @@
 
 #include "context/job_argument.h"
 #include "store/query.h"
+#include "tables/table.h"
+#include "views/stream_table.h"
 
 #define COMMAND(symbol) extern const struct command command_##symbol;
 #include "cmd/commands.def"
@@ -193,6 +195,8 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	ctx->options = options;
 	ctx->given = 0;
 	ctx->behind = words_behind(argc, argv);
+	const char *format = getenv(COMMAND_OF_SERVER);
+	stream_table_format = format ? table_format_by_name(format) : NULL;
 	int status = take_options(c, ctx, argc, argv);
 	argc -= optind;
 	argv += optind;

@@ -10,7 +10,8 @@
 
 struct store;
 
-/* In the environment of commands that answer for the web server. */
+/* In the environment of commands that answer for the web server: 1, or the name of the format that
+ * --csv prints then (tables/table_formats.def). */
 #define COMMAND_OF_SERVER "PLIMSOLL_OF_SERVER"
 
 #define ANY_NUMBER INT_MAX

@@ -117,3 +117,5 @@ void table_abandon(struct table_file *t);
 /* table_formats.def as an array, sorted by name; ends with NULL. */
 extern const struct table_format *const table_formats[];
 const struct table_format *table_format_by_name(const char *name);
+/* The format that the name of a file selects; NULL: none. */
+const struct table_format *table_format_by_suffix(const char *path);

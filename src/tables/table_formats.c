@@ -25,6 +25,25 @@ const struct table_format *table_format_by_name(const char *name)
 	return NULL;
 }
 
+/* More suffixes that select a format. */
+static const struct {
+	const char *suffix, *format;
+} suffixes[] = {
+	{".arrow", "feather"}, {".db", "sqlite"},    {".hdf", "hdf5"},      {".hdf5", "hdf5"},
+	{".ndjson", "jsonl"},  {".parq", "parquet"}, {".pickle", "pickle"}, {".sqlite3", "sqlite"},
+};
+
+const struct table_format *table_format_by_suffix(const char *path)
+{
+	for (const struct table_format *const *f = table_formats; *f; f++)
+		if (str_suffix(path, (*f)->suffix))
+			return *f;
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (str_suffix(path, suffixes[i].suffix))
+			return table_format_by_name(suffixes[i].format);
+	return NULL;
+}
+
 static int open_codec(struct table_file *t, const struct table_options *o, struct strbuf *why)
 {
 	const char *codecs = t->format->codecs;

@@ -88,7 +88,7 @@ static void put_value(const struct explore_view *v, struct stream_table *g, doub
 
 	if (isfinite(value))
 		add_metric(&text, &unit, round_i64(value), g->human);
-	stream_table_str(g, text.buf);
+	stream_table_figure(g, &text);
 }
 
 static void put_real(struct stream_table *g, double value, int decimals, const char *unit)

@@ -149,7 +149,7 @@ static void add_ns(struct stream_table *g, double ns)
 		unit_add_value(&text, ns, "ns");
 	else if (isfinite(ns) && ns >= 0)
 		strbuf_addf(&text, "%.3f", ns / 1000);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static void add_percent(struct stream_table *g, double share)
@@ -158,7 +158,7 @@ static void add_percent(struct stream_table *g, double share)
 
 	if (isfinite(share))
 		strbuf_addf(&text, g->human ? "%.1f %%" : "%.3f", share * 100);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 const char *const phase_origins[3] = {"program", "script", "command"};

@@ -52,7 +52,7 @@ static void grid_value(struct stream_table *g, double v, const char *unit)
 		add_value(&text, v);
 	else
 		add_human(&text, v, unit);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 /* Any 64-bit number: none of them means unknown. */
@@ -61,7 +61,7 @@ static void grid_whole(struct stream_table *g, int64_t v)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	strbuf_addf(&text, "%lld", (long long)v);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static void grid_entity(struct stream_table *g, const struct series *s)

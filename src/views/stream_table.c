@@ -1,6 +1,8 @@
 /* Tables row by row; see stream_table.h. */
 #include "views/stream_table.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -9,6 +11,8 @@
 #define ROWS_AHEAD 1000
 #define BYTES_AHEAD (4u << 20)
 #define COLUMN_MIN 10 /* a column is not cut to less */
+
+_Thread_local const struct table_format *stream_table_format;
 
 static void add_heading(const struct stream_table *g, size_t c, struct strbuf *out)
 {
@@ -40,6 +44,10 @@ void stream_table_begin(struct stream_table *g, const struct terminal_table_colu
 		add_heading(g, c, &name);
 		g->widths[c] = text_width(name.buf, name.len);
 	}
+	if (csv && stream_table_format) {
+		g->typed = typed_rows_new(columns, count);
+		return;
+	}
 	for (size_t c = 0; csv && c < count; c++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
@@ -54,16 +62,23 @@ void stream_table_begin(struct stream_table *g, const struct terminal_table_colu
 
 void stream_table_text(struct stream_table *g, const char *s, size_t n)
 {
+	if (g->typed) {
+		if (s)
+			typed_rows_text(g->typed, s, n);
+		else
+			typed_rows_none(g->typed);
+		return;
+	}
 	if (g->cells++ >= g->column_count)
 		return;
 	if (g->csv) {
 		if (g->cells > 1)
 			strbuf_addch(&g->line, ',');
-		text_add_csv_safe(&g->line, s, n, g->page);
+		text_add_csv_safe(&g->line, s ? s : "", n, g->page);
 		return;
 	}
 	size_t begin = g->line.len;
-	text_add_printable(&g->line, s, n);
+	text_add_printable(&g->line, s ? s : "", n);
 	size_t width = text_width(g->line.buf + begin, g->line.len - begin);
 	if (!g->laid_out && width > g->widths[g->cells - 1])
 		g->widths[g->cells - 1] = width;
@@ -72,7 +87,54 @@ void stream_table_text(struct stream_table *g, const char *s, size_t n)
 
 void stream_table_str(struct stream_table *g, const char *s)
 {
-	stream_table_text(g, s ? s : "", s ? strlen(s) : 0);
+	stream_table_text(g, s, s ? strlen(s) : 0);
+}
+
+void stream_table_real(struct stream_table *g, double v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (g->typed) {
+		typed_rows_real(g->typed, v);
+		return;
+	}
+	text_add_real(&text, v);
+	stream_table_text(g, text.buf, text.len);
+}
+
+void stream_table_figure(struct stream_table *g, const struct strbuf *text)
+{
+	char *end = NULL;
+	long long whole;
+	double v;
+
+	if (!g->typed || !text->len) {
+		stream_table_text(g, text->len ? text->buf : NULL, text->len);
+		return;
+	}
+	errno = 0;
+	whole = strtoll(text->buf, &end, 10);
+	if (!*end && !errno) {
+		typed_rows_int(g->typed, whole);
+		return;
+	}
+	v = strtod(text->buf, &end);
+	if (!*end)
+		typed_rows_real(g->typed, v);
+	else
+		typed_rows_text(g->typed, text->buf, text->len);
+}
+
+/* In a file with types: the number, or no value. */
+static bool put_typed(struct stream_table *g, int64_t v)
+{
+	if (!g->typed)
+		return false;
+	if (v == UNKNOWN)
+		typed_rows_none(g->typed);
+	else
+		typed_rows_int(g->typed, v);
+	return true;
 }
 
 static void stream_table_with(struct stream_table *g, void (*add)(struct strbuf *, int64_t, bool),
@@ -80,6 +142,8 @@ static void stream_table_with(struct stream_table *g, void (*add)(struct strbuf 
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
+	if (put_typed(g, v))
+		return;
 	add(&text, v, g->human);
 	stream_table_text(g, text.buf, text.len);
 }
@@ -88,6 +152,8 @@ void stream_table_number(struct stream_table *g, int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
+	if (put_typed(g, v))
+		return;
 	if (v != UNKNOWN)
 		text_add_i64(&text, v);
 	stream_table_text(g, text.buf, text.len);
@@ -112,6 +178,14 @@ void stream_table_time(struct stream_table *g, int64_t us)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
+	if (g->typed && text_time_valid(us)) {
+		typed_rows_time(g->typed, us);
+		return;
+	}
+	if (g->typed) {
+		typed_rows_none(g->typed);
+		return;
+	}
 	if (g->csv)
 		text_add_time(&text, us, false);
 	else
@@ -222,6 +296,10 @@ static void print_ahead(struct stream_table *g)
 
 void stream_table_row(struct stream_table *g, char color)
 {
+	if (g->typed) {
+		typed_rows_end_row(g->typed);
+		return;
+	}
 	while (g->cells < g->column_count)
 		stream_table_text(g, "", 0);
 	g->cells = 0;
@@ -240,12 +318,26 @@ void stream_table_row(struct stream_table *g, char color)
 	strbuf_reset(&g->line);
 }
 
+static int end_typed(struct stream_table *g)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = typed_rows_write(g->typed, stream_table_format, g->f, &why);
+
+	if (r < 0)
+		log_error("%s", why.buf);
+	typed_rows_free(g->typed);
+	g->typed = NULL;
+	return r < 0 ? -ECANCELED : 0;
+}
+
 int stream_table_end(struct stream_table *g)
 {
+	int r = g->typed ? end_typed(g) : 0;
+
 	if (!g->csv && !g->laid_out && g->rows)
 		print_ahead(g);
 	strbuf_release(&g->line);
 	strbuf_release(&g->ahead);
 	free(g->widths);
-	return output_error(g->f);
+	return r < 0 ? r : output_error(g->f);
 }

@@ -2,10 +2,12 @@
  * A table that is written row by row in constant memory, for people or as CSV. The first rows
  * determine the widths of the columns; wider cells later stick out. core/text/terminal_table.h is
  * for small tables with wrapping.
+ *
+ * What is CSV otherwise can be a file with types, such as Parquet: stream_table_format.
  */
 #pragma once
 
-#include "core/text/terminal_table.h"
+#include "views/typed_rows.h"
 #include "views/output.h"
 
 struct stream_table {
@@ -19,7 +21,13 @@ struct stream_table {
 	size_t rows, cells, page;
 	bool color, laid_out;
 	char row_color;
+	struct typed_rows *typed; /* instead of CSV; NULL: none */
 };
+
+/* The format of tables that are CSV otherwise; NULL: CSV. Set by `plimsoll sql --output`, by
+ * commands that answer for the web server, and around its own tables: each of its threads has
+ * another. */
+extern _Thread_local const struct table_format *stream_table_format;
 
 /* Writes to f as CSV, else as a table with a heading. COLUMN_CUT columns are cut on a terminal. */
 void stream_table_begin(struct stream_table *g, const struct terminal_table_column *columns,
@@ -27,7 +35,10 @@ void stream_table_begin(struct stream_table *g, const struct terminal_table_colu
 /* The next cell of the row; any bytes. */
 void stream_table_text(struct stream_table *g, const char *s, size_t n);
 void stream_table_str(struct stream_table *g, const char *s); /* NULL: empty */
-void stream_table_number(struct stream_table *g, int64_t v);  /* UNKNOWN: empty */
+void stream_table_real(struct stream_table *g, double v);
+/* A number as it is to be shown; empty: unknown. */
+void stream_table_figure(struct stream_table *g, const struct strbuf *text);
+void stream_table_number(struct stream_table *g, int64_t v); /* UNKNOWN: empty */
 void stream_table_count(struct stream_table *g, int64_t v);
 void stream_table_us(struct stream_table *g, int64_t us);
 void stream_table_kib(struct stream_table *g, int64_t kib);
@@ -37,5 +48,6 @@ void stream_table_time_ms(struct stream_table *g,
 			  int64_t us); /* with milliseconds for people, too */
 /* Ends the row; color as in terminal_table.h. */
 void stream_table_row(struct stream_table *g, char color);
-/* Writes the rest; 0 or a negative errno. */
+/* Writes the rest; 0 or a negative errno. -ECANCELED: a file with types cannot be written, which
+ * was reported. */
 int stream_table_end(struct stream_table *g);

@@ -53,7 +53,7 @@ static void bytes_cell(struct stream_table *g, int64_t v)
 		add_bytes(&text, v, true);
 	else if (v != UNKNOWN)
 		text_add_i64(&text, v);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static int print_rows(const struct usage_table *t, const char *title, const char *key, size_t count,
@@ -87,7 +87,7 @@ static int print_rows(const struct usage_table *t, const char *title, const char
 		stream_table_count(&g, (int64_t)u->processes);
 		stream_table_count(&g, (int64_t)u->images);
 		stream_table_us(&g, u->cpu_us);
-		stream_table_text(&g, percent.buf, percent.len);
+		stream_table_figure(&g, &percent);
 		stream_table_us(&g, u->duration_us);
 		bytes_cell(&g, u->rchar);
 		bytes_cell(&g, u->wchar);

@@ -243,6 +243,24 @@ static bool check_write(struct web_call *c)
 	return false;
 }
 
+/* True: answered, because the client takes none of the types that there are. */
+static bool choose_type(struct web_call *c)
+{
+	_cleanup_strbuf_ struct strbuf types = STRBUF_INIT;
+	struct web_request *q = &c->request;
+	bool rows = q->route->flags & WEB_TABLE;
+
+	q->type = q->route->flags & (WEB_TYPED | WEB_HTML) ? WEB_TYPE_JSON
+							   : accepted_type(q->accept, rows);
+	if (q->type)
+		return false;
+	q->type = WEB_TYPE_JSON;
+	strbuf_addstr(&types, "this address answers ");
+	add_types(&types, rows);
+	return refuse(c, 406, types.buf,
+		      "the header Accept takes none of the types of this answer");
+}
+
 /* True: answered. */
 static bool take_params(struct web_call *c)
 {
@@ -262,8 +280,9 @@ static bool take_params(struct web_call *c)
 	q->body = "";
 	if (route_take_params(q, &c->target, &why) < 0)
 		return refuse(c, 400, NULL, why.buf);
-	return c->http->body_too_large ? refuse(c, 413, NULL, "the body is larger than 1 MiB")
-				       : false;
+	if (c->http->body_too_large)
+		return refuse(c, 413, NULL, "the body is larger than 1 MiB");
+	return choose_type(c);
 }
 
 static bool from_cache(struct web_call *c)
@@ -276,7 +295,7 @@ static bool from_cache(struct web_call *c)
 		return false;
 	encoding = accepted_encoding(header(c, "Accept-Encoding"));
 	strbuf_addf(&c->key, "%s\n%s\n%s\n", c->viewer.text, encoding ? encoding : "",
-		    c->request.accept);
+		    c->request.type->name);
 	route_add_key(&c->request, &c->key);
 	c->answer = answer_cache_find(&w->cache, &c->key, c->version);
 	if (c->answer)

@@ -82,10 +82,12 @@ const struct web_route *route_find(const struct target *t, enum web_method m,
 
 bool route_has_in_path(const struct web_route *r, const char *name)
 {
-	const char *at = strstr(r->pattern, name);
 	size_t n = strlen(name);
 
-	return at && at > r->pattern && at[-1] == '{' && at[n] == '}';
+	for (const char *at = r->pattern; (at = strchr(at, '{')); at++)
+		if (!strncmp(at + 1, name, n) && at[n + 1] == '}')
+			return true;
+	return false;
 }
 
 /* ---- parameters -------------------------------------------------------------------------------
@@ -129,6 +131,10 @@ static int check(const struct web_param_row *row, const char **value, struct str
 		if (parse_u64(*value, &n) < 0)
 			return bad(row, "a number that is not negative", why);
 		return 0;
+	case PARAM_PAGE:
+		if (parse_u64(*value, &n) < 0 || n < 1 || n > WEB_PAGE_MAX)
+			return bad(row, "a number from 1 to 1000", why);
+		return 0;
 	case PARAM_FLAG:
 		return check_flag(row, value, why);
 	}
@@ -155,6 +161,11 @@ static const struct web_param_row *find_row(const struct web_route *r, const cha
 		if (strlen(p->name) == n && !strncmp(p->name, name, n))
 			return p;
 	return NULL;
+}
+
+const struct web_param_row *route_param(const struct web_route *r, const char *name)
+{
+	return find_row(r, name, strlen(name));
 }
 
 static int take_path(struct web_request *q, const struct target *t, struct strbuf *why)
@@ -194,7 +205,7 @@ int route_take_params(struct web_request *q, const struct target *t, struct strb
 
 	for (size_t i = 0; i < t->pair_count && r == 0; i++) {
 		const struct target_pair *p = &t->pairs[i];
-		const struct web_param_row *row = find_row(q->route, p->name, strlen(p->name));
+		const struct web_param_row *row = route_param(q->route, p->name);
 
 		if (!row && (q->route->flags & WEB_HTML))
 			continue;

@@ -16,5 +16,7 @@ int route_take_params(struct web_request *q, const struct target *t, struct strb
 void route_release_params(struct web_request *q);
 /* The parameters in one order, as a part of the key of an answer. */
 void route_add_key(const struct web_request *q, struct strbuf *out);
+/* NULL: the route does not take it. */
+const struct web_param_row *route_param(const struct web_route *r, const char *name);
 /* Is the parameter in the path? */
 bool route_has_in_path(const struct web_route *r, const char *name);

@@ -14,8 +14,11 @@
 #include "core/text/json_writer.h"
 #include "store/store.h"
 #include "store/viewer.h"
+#include "web/http/accept.h"
 
 #define WEB_PARAMS_MAX 32
+#define WEB_PAGE_MAX 1000
+#define WEB_PAGE_USUAL 50
 
 enum web_method { WEB_GET, WEB_POST, WEB_PUT, WEB_DELETE, WEB_METHODS };
 
@@ -24,6 +27,7 @@ enum web_param_type {
 	PARAM_TEXT,  /* any text */
 	PARAM_NAME,  /* a text that is not empty, without slash and without "-" in front */
 	PARAM_COUNT, /* a non-negative integer */
+	PARAM_PAGE,  /* the rows of a page: 1 to WEB_PAGE_MAX */
 	PARAM_FLAG,  /* 1 or 0; also yes and no, true and false; without a value: 1 */
 	PARAM_LIST,  /* can be repeated; each as PARAM_NAME */
 };
@@ -61,8 +65,9 @@ struct web_request {
 	const struct web_viewer *viewer;
 	struct web_param params[WEB_PARAMS_MAX];
 	size_t param_count;
-	const char *accept; /* header, or "" */
-	const char *body;   /* of POST and PUT; ends with NUL */
+	const char *accept;          /* header, or "" */
+	const struct web_type *type; /* what it asks for; JSON for routes with WEB_TYPED */
+	const char *body;            /* of POST and PUT; ends with NUL */
 	size_t body_size;
 	const char *cookies; /* header, or "" */
 	const char *site;    /* header Sec-Fetch-Site, or "" */
@@ -86,6 +91,7 @@ struct web_answer {
 	char *policy;               /* content security policy instead of the usual one */
 	char *location;             /* of a redirect */
 	char *cookie;               /* to be set */
+	char *link;                 /* header Link: the next page */
 	struct live_stream *stream; /* instead of a body; taken by the reply */
 	bool not_kept;              /* must not be kept in the cache of answers */
 	unsigned retry_s;           /* Retry-After; 0: none */
@@ -103,6 +109,9 @@ void web_fail(struct web_answer *a, unsigned status, const char *remedy, const c
 	PL_PRINTF(4, 5);
 /* The same for a negative errno of a store, with its message: 404, 400, 503, 504 or 500. */
 void web_fail_store(struct web_answer *a, struct store *s, int error);
+/* Names the next page: the address of the request with another value of a parameter. */
+void web_set_next(struct web_answer *a, const struct web_request *q, const char *param,
+		  const char *value);
 /* Takes the document, which is empty afterwards. */
 void web_take_json(struct web_answer *a, struct json_writer *j);
 
@@ -124,6 +133,10 @@ enum web_flags {
 	 * of the viewer. SUPPORT: not for those who see some jobs only. */
 	WEB_OWNER = 128,
 	WEB_SUPPORT = 256,
+	/* The answer is rows, also as CSV and with types (http/accept.h), for which the command of
+	 * the route has --csv beside --json. TYPED: the answer has a type of its own. */
+	WEB_TABLE = 512,
+	WEB_TYPED = 1024,
 };
 
 struct web_route {

@@ -40,6 +40,25 @@ check() {
   grep -Eq '^processes: [0-9]{3}' values # at least a hundred values
 }
 
+@test "a server in place of the store gives the same" {
+  export XDG_RUNTIME_DIR=$WORK/run
+  mkdir -p -m 700 "$XDG_RUNTIME_DIR"
+  plimsoll serve --listen 127.0.0.1:0 >link 2>serve.err 3>&- &
+  local server=$!
+  until [ -s link ]; do
+    kill -0 $server || fail "the server ended: $(cat serve.err)" || return 1
+    sleep 0.05
+  done
+  SERVER=$(sed 's/?.*//' link) check values server >values || fail "$(cat serve.err)"
+  at_least values "$(sed -n 's/^server: //p' values)" 300
+  # without a server of one's own
+  kill $server
+  wait $server
+  run -1 --separate-stderr /usr/bin/python3 -c 'import plimsoll; plimsoll.Client()'
+  # shellcheck disable=SC2154
+  [[ $stderr == *"no server of yours runs on this host; start"* ]] || fail "$stderr"
+}
+
 @test "the notebook runs, cell after cell: records and curves, curves only, records only" {
   local stores=("$PLIMSOLL_DB")
   plimsoll notebook --print >n.ipynb

@@ -304,6 +304,62 @@ def check_errors():
     return len(wrong)
 
 
+def check_server():
+    """Every function gives the same of a server as of its store."""
+    url = os.environ["SERVER"]
+    client, own = plimsoll.Client(url), plimsoll.Client()
+    client.rows_at_once = 7  # in many pages
+    functions = ["jobs", "tags", "hosts", "sums", "warnings", "profile", "processes", "tree", "threads", "events", "phases",
+                 "series", "absences", "samples"]
+    count = 0
+    for name in functions:
+        function = getattr(plimsoll, name)
+        store = function()
+        for server in (client, own, url):
+            pd.testing.assert_frame_equal(function(store=server), store, obj=name)
+        count += store.size
+    pd.testing.assert_series_equal(plimsoll.job("last", client), plimsoll.job("last"))
+    last = plimsoll.job()["jobid"]
+    for name, arguments in (("jobs", {"where": "exitcode != 0"}), ("sums", {"where": "duration"}),
+                            ("processes", {"where": "exename = true or parent(depth = 0)"}),
+                            ("processes", {"job": None, "where": "pid > 0", "columns": ["pid", "exename"]}),
+                            ("tree", {"where": "depth = 0"}), ("series", {"job": last}),
+                            ("samples", {"metric": "rss", "rate": True}),
+                            ("sql", {"query": "SELECT exename, avg(cpu_time) AS x, NULL AS n, 1.0 AS one FROM processes "
+                                              "WHERE jobid = ? GROUP BY exename ORDER BY exename; ", "parameters": (last,)}),
+                            ("sql", {"query": "SELECT id FROM processes WHERE 1 = 0"})):
+        function = getattr(plimsoll, name)
+        if name == "sql" and "1 = 0" in arguments["query"]:  # a server tells the names of no rows
+            assert list(function(store=client, **arguments).columns) == ["id"]
+            continue
+        pd.testing.assert_frame_equal(function(store=client, **arguments), function(**arguments), obj=name)
+    plimsoll.plot_concurrency(store=client)
+    wrong = {
+        "no such table: nix": lambda: plimsoll.sql("SELECT * FROM nix", store=client),
+        "must start with SELECT": lambda: plimsoll.sql("DELETE FROM job", store=client),
+        "there is no job 'nope' in Client('http://": lambda: plimsoll.processes("nope", store=client),
+        "did you mean 'exename'": lambda: plimsoll.processes("last", ["exenam"], store=client),
+        "unknown key 'foo'": lambda: plimsoll.jobs(client, "foo = 1"),
+        "no answer from 'http://127.0.0.1:1/'": lambda: plimsoll.jobs("http://127.0.0.1:1/"),
+        "this needs a session": lambda: plimsoll.jobs(plimsoll.Client(url, token="0" * 32)),
+        "is no address of a server": lambda: plimsoll.Client("ftp://x/"),
+        "is no address of a server: Port": lambda: plimsoll.Client("http://127.0.0.1:x/"),
+    }
+    if os.environ.get("PL_ENGINE", "sqlite") != "sqlite":
+        wrong.pop("no such table: nix")
+    for text, call in wrong.items():
+        try:
+            call()
+        except plimsoll.Error as error:
+            assert text in str(error) and "\n" not in str(error), (text, str(error))
+        else:
+            raise AssertionError(f"no error: {text}")
+    # the token goes to the user's own server only
+    assert plimsoll.Client("http://example.org:1/")._token is None
+    assert plimsoll.Client(url.replace("127.0.0.1", "localhost"))._token
+    return count
+
+
 def cells(path, only=None):
     """The last expression of a cell is shown, as Jupyter does."""
     with open(path, encoding="utf-8") as file:

@@ -4,6 +4,7 @@
     serve_client.py ask METHOD URL [NAME:VALUE...] [@FILE]   into the files status, headers and answer
     serve_client.py unix SOCKET PATH                         the same over a Unix socket
     serve_client.py walk URL TOKEN WRITES                    every route of the table, by strangers and by the user
+    serve_client.py openapi URL TOKEN FILE                   does every operation answer as the document in FILE says?
     serve_client.py malformed URL TOKEN                      requests that are none
     serve_client.py slow URL TOKEN N                         N clients that send a byte a second
     serve_client.py crowd URL TOKEN N                        N connections at once
@@ -142,6 +143,44 @@ def walk(url, token, writes):
         good &= check("PATCH " + path, (s, "GET" in h.get("allow", "") or "POST" in h.get("allow", "") or
                                         "PUT" in h.get("allow", "")), ((405, True),))
     print(count, "operations,", answered, "answered")
+    sys.exit(0 if good else 1)
+
+
+def openapi(url, token, path):
+    """Each operation by strangers and by the user, with and without what it may want: every status and type must be in the document."""
+    with open(path) as f:
+        api = json.load(f)
+    base = url.rstrip("/")
+    mine = {"Authorization": "Bearer " + token}
+    good, count = True, 0
+    for pattern, operations in api["paths"].items():
+        whole = base + re.sub(r"\{(\w+)\}", lambda m: VALUES[m.group(1)], pattern)
+        nothing = base + re.sub(r"\{(\w+)\}", "nothing", pattern)
+        for method, o in operations.items():
+            if pattern.endswith("/live"):
+                continue
+            body = b"{}" if "requestBody" in o else None
+            head = dict(mine, **({"Content-Type": "application/json"} if body else {}))
+            shapes = [(whole, {}, body), (whole, head, body), (nothing, head, body), (whole + "?no_such=1", head, body),
+                      (whole, dict(head, Host="evil.example"), body), (whole, dict(head, Accept="image/png"), body),
+                      (whole, dict(head, Accept="text/csv"), body), (whole, dict(head, **{"If-None-Match": "*"}), body)]
+            if body:
+                shapes += [(whole, dict(head, **{"Content-Type": "text/plain"}), body), (whole, head, b"{" * 10),
+                           (whole, head, b" " * 1100000), (whole, head, b'{"sql": "SELECT 1"}')]
+            for p in o["parameters"]:
+                if p["in"] == "query":
+                    value = {"integer": "1", "boolean": "1"}.get(p["schema"]["type"], "last")
+                    shapes += [(whole + "?%s=%s" % (p["name"], value), head, body), (whole + "?%s=-" % p["name"], head, body)]
+            for address, headers, data in shapes:
+                s, h, _ = request(address, method.upper(), headers, data)
+                count += 1
+                what = "%s %s %s" % (method.upper(), address, {k: v for k, v in headers.items() if k != "Authorization"})
+                documented = o["responses"].get(str(s))
+                if not check(what + " is documented", str(s), o["responses"]):
+                    good = False
+                elif s == 200 and "*/*" not in documented["content"]:
+                    good &= check(what, h["content-type"].partition(";")[0], documented["content"])
+    print(count, "answers")
     sys.exit(0 if good else 1)
 
 

@@ -55,7 +55,7 @@ refused() {
   local name=$1 text=$2
   shift 2
   run get jobs "$@"
-  [[ $(jq -r .error <<<"$output") == "$name: "*"$text"* ]] || fail "$*: $output"
+  [[ $(jq -r .error <<<"$output") == *"$name"*"$text"* ]] || fail "$*: $output"
 }
 
 # bats test_tags=engine

@@ -1,7 +1,7 @@
 /*
- * Targets of requests to `plimsoll serve`: the method on the first line, then the target. What is
- * accepted has plain segments and parameters of the types of its route, and gives a command line in
- * which nothing that was sent is an option or a path.
+ * Requests to `plimsoll serve`: the method on the first line, then the target; on a third line the
+ * header Accept. What is accepted has plain segments and parameters of the types of its route, and
+ * gives a command line in which nothing that was sent is an option or a path.
  */
 #include "fuzz.h"
 
@@ -10,6 +10,7 @@
 
 #include "core/text/text.h"
 #include "web/routes.h"
+#include "web/answers/answer_cache.h"
 #include "web/answers/run_command.h"
 
 static void check_target(const struct target *t)
@@ -38,6 +39,9 @@ static void check_param(const struct web_param *p)
 		break;
 	case PARAM_COUNT:
 		REQUIRE(parse_u64(p->value, &n) == 0);
+		break;
+	case PARAM_PAGE:
+		REQUIRE(parse_u64(p->value, &n) == 0 && n >= 1 && n <= WEB_PAGE_MAX);
 		break;
 	case PARAM_FLAG:
 		REQUIRE(!strcmp(p->value, "0") || !strcmp(p->value, "1"));
@@ -87,16 +91,30 @@ static void take(const struct target *t, enum web_method m)
 	route_release_params(&q);
 }
 
+/* Rows have every type that other answers have. */
+static void check_types(const char *accept)
+{
+	const struct web_type *rows = accepted_type(accept, true);
+	const struct web_type *other = accepted_type(accept, false);
+
+	REQUIRE(!other || (rows && !other->rows));
+	REQUIRE(accepted_encoding(accept) == NULL || *accepted_encoding(accept));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *text = xstrndup((const char *)data, size);
 	_cleanup_target_ struct target t = {0};
-	char *line = strchr(text, '\n');
+	char *line = strchr(text, '\n'), *accept = line ? strchr(line + 1, '\n') : NULL;
 
 	if (!line)
 		return 0;
 	*line = 0;
+	if (accept) {
+		*accept++ = 0;
+		check_types(accept);
+	}
 	int r = target_parse(&t, line + 1, size % 2 ? "" : "/x", &why);
 	REQUIRE(r == 0 ? !why.len : (r == -EINVAL || r == -ENOENT) && why.len);
 	if (r == 0) {

@@ -779,6 +779,9 @@ def sacct():
 # ---- targets of requests -----------------------------------------------------------------------
 
 def targets():
+    write("target", "accept", "GET\n/x/api/v1/jobs?limit=5\n" + "text/csv;q=0.5, application/*;q=0.8, */*;q=0")
+    write("target", "accept_odd", "GET\n/x/api/v1/jobs\n" + ",;q=;, text/ ;q=1.0001;;x=\"a,b\", */*;q=.5, a/*" + ";" * 50)
+    write("target", "accept_arrow", "POST\n/x/api/v1/sql\n" + "application/vnd.apache.arrow.file, application/vnd.apache.parquet;q=0.9")
     def put(name, method, target):
         text = method + "\n" + target
         # the length decides whether the pages are below /x

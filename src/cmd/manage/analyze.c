@@ -44,7 +44,7 @@ static void put_feature(struct stream_table *g, const char *feature, const struc
 		add_feature(&text, feature, number, g->human);
 	else
 		value_to_text(v, &text);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static void put_row(struct stream_table *g, const char *job, const struct value *result,

@@ -5,11 +5,14 @@
 #include <strings.h>
 
 #include "cmd/actions.h"
+#include "core/files/fs.h"
 #include "core/text/text.h"
+#include "tables/atomic_output.h"
 #include "views/stream_table.h"
 
 struct sql_options {
 	bool json, csv, arrays;
+	const char *output;
 	uint64_t timeout_ns, limit;
 };
 
@@ -72,15 +75,24 @@ static bool reads(const char *sql)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void add_value(struct strbuf *out, struct stmt *st, int i)
+static void put_value(struct stream_table *g, struct stmt *st, int i)
 {
+	const struct store_engine *e = st->store->engine;
+	enum store_kind kind = e->kind(st, i);
 	size_t n;
-	const char *s = stmt_get_text(st, i, &n);
 
-	strbuf_add(out, s ? s : "", n);
+	if (g->typed && kind == STORE_INT) {
+		stream_table_number(g, stmt_get_int(st, i));
+	} else if (g->typed && kind == STORE_REAL) {
+		stream_table_real(g, e->get_real(st, i));
+	} else {
+		const char *s = stmt_get_text(st, i, &n);
+
+		stream_table_text(g, s, s ? n : 0);
+	}
 }
 
-static int print_rows(struct rows *q, int first, bool csv)
+static int print_rows(struct rows *q, int first, bool csv, FILE *f)
 {
 	struct stmt *st = q->st;
 	const struct store_engine *e = st->store->engine;
@@ -95,14 +107,10 @@ static int print_rows(struct rows *q, int first, bool csv)
 		columns[i].name = e->column_name(st, (int)i);
 		columns[i].flags = kind == STORE_INT || kind == STORE_REAL ? COLUMN_RIGHT : 0;
 	}
-	stream_table_begin(&g, columns, count, csv, stdout);
+	stream_table_begin(&g, columns, count, csv, f);
 	for (; r == 1; r = next_row(q)) {
-		for (size_t i = 0; i < count; i++) {
-			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-			add_value(&text, st, (int)i);
-			stream_table_text(&g, text.buf, text.len);
-		}
+		for (size_t i = 0; i < count; i++)
+			put_value(&g, st, (int)i);
 		stream_table_row(&g, 0);
 	}
 	int written = stream_table_end(&g);
@@ -183,13 +191,79 @@ static int print_arrays(struct rows *q, int first)
 	return r < 0 ? r : json_write(&j, stdout);
 }
 
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* NULL after reporting an error. */
+static const struct table_format *format_of(const struct sql_options *o)
+{
+	const struct table_format *f = table_format_by_suffix(o->output);
+
+	if (f && typed_rows_can(f))
+		return f;
+	usage_error("sql",
+		    f ? "sql: rows cannot be added to the database '%s'; give another suffix, "
+			"such as .parquet, .feather or .csv"
+		      : "sql: the suffix of '%s' selects no format; give .parquet, .feather, .csv "
+			"or another one that `plimsoll export --list` shows",
+		    o->output);
+	return NULL;
+}
+
+static int finish_file(FILE *f)
+{
+	int r = fflush(f) == 0 && !ferror(f) ? fs_sync(fileno(f)) : -EIO;
+
+	if (fclose(f) != 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+/* The file appears when it is complete. */
+static int write_rows(struct rows *q, int first, const char *path,
+		      const struct table_format *format)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct atomic_output place;
+
+	if (atomic_output_begin(&place, format, path, &why) < 0) {
+		log_error("%s", why.buf);
+		return -ECANCELED;
+	}
+	FILE *f = fopen(place.path, "we");
+	/* CSV is that of --csv */
+	stream_table_format = strcmp(format->name, "csv") != 0 ? format : NULL;
+	int r = f ? print_rows(q, first, true, f) : -errno;
+	int closed = f ? finish_file(f) : 0;
+	if (r >= 0 && closed < 0)
+		r = closed;
+	if (r >= 0 && atomic_output_commit(&place, &why) < 0) {
+		log_error("%s", why.buf);
+		r = -ECANCELED;
+	}
+	atomic_output_cancel(&place);
+	return r;
+}
+
 /* ---- command -------------------------------------------------------------------------------- */
+
+static int print(struct rows *q, int first, const struct sql_options *o,
+		 const struct table_format *format)
+{
+	if (format)
+		return write_rows(q, first, o->output, format);
+	return o->arrays ? print_arrays(q, first)
+	       : o->json ? print_json(q, first)
+			 : print_rows(q, first, o->csv, stdout);
+}
 
 static int run(struct context *ctx, int argc PL_UNUSED, char **argv)
 {
 	const struct sql_options *o = ctx->options;
+	const struct table_format *format = o->output ? format_of(o) : NULL;
 	_cleanup_store_ struct store *s = NULL;
 
+	if (o->output && !format)
+		return EXIT_USAGE;
 	if (!reads(argv[0]))
 		return usage_error(
 			"sql", "sql: a statement must start with SELECT, WITH, VALUES or EXPLAIN");
@@ -201,16 +275,18 @@ static int run(struct context *ctx, int argc PL_UNUSED, char **argv)
 	struct rows q = {.st = st, .left = o->limit};
 	r = st ? next_row(&q) : -EIO;
 	if (r >= 0)
-		r = o->arrays ? print_arrays(&q, r)
-		    : o->json ? print_json(&q, r)
-			      : print_rows(&q, r, o->csv);
+		r = print(&q, r, o, format);
 	if (r >= 0 && q.cut && !o->arrays)
 		log_warn("more than %llu rows; the rest is not printed (--limit)",
 			 (unsigned long long)o->limit);
-	return report_store_error(s, r);
+	return r == -ECANCELED ? EXIT_FAILED : report_store_error(s, r);
 }
 
 static const struct option_row rows[] = {
+	{OPT_TEXT, 'o', "output", "FILE",
+	 "write the rows to this file, with types; its suffix selects the format: .parquet, "
+	 ".feather (Arrow), .orc, .csv, .json, .jsonl or .pkl",
+	 AT(struct sql_options, output)},
 	ROW_CSV(struct sql_options),
 	{OPT_DURATION, 0, "timeout", "TIME",
 	 "interrupt the statement after this time; default 10m; 0s: never",
@@ -245,6 +321,7 @@ const struct command command_sql = {
 		"every byte.",
 	.examples =
 		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
+		"  plimsoll sql -o users.parquet 'SELECT user, cpu_time FROM jobs'\n"
 		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
 	OPTIONS(struct sql_options, rows),
 	.defaults = &(const struct sql_options){.timeout_ns = 600 * SECONDS, .limit = UINT64_MAX},

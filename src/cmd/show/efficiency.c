@@ -177,7 +177,7 @@ static void real_cell(struct stream_table *t, double v)
 
 	if (isfinite(v))
 		strbuf_addf(&text, "%.12g", v);
-	cell(t, &text);
+	stream_table_figure(t, &text);
 }
 
 static void share_cell(struct stream_table *t, double v)
@@ -195,7 +195,7 @@ static void amount_cell(struct stream_table *t, enum advice_item item, double v)
 
 	if (isfinite(v))
 		advice_add_amount(&text, item, v);
-	cell(t, &text);
+	stream_table_figure(t, &text);
 }
 
 static void row(struct stream_table *t, const struct report *r, const struct job_use *u,

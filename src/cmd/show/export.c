@@ -24,25 +24,6 @@ struct export_options {
 
 /* ---- formats -------------------------------------------------------------------------------- */
 
-/* More suffixes that select a format. */
-static const struct {
-	const char *suffix, *format;
-} suffixes[] = {
-	{".arrow", "feather"}, {".db", "sqlite"},    {".hdf", "hdf5"},      {".hdf5", "hdf5"},
-	{".ndjson", "jsonl"},  {".parq", "parquet"}, {".pickle", "pickle"}, {".sqlite3", "sqlite"},
-};
-
-static const struct table_format *format_by_suffix(const char *path)
-{
-	for (const struct table_format *const *f = table_formats; *f; f++)
-		if (str_suffix(path, (*f)->suffix))
-			return *f;
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
-		if (str_suffix(path, suffixes[i].suffix))
-			return table_format_by_name(suffixes[i].format);
-	return NULL;
-}
-
 static void add_format_names(struct strbuf *out)
 {
 	for (const struct table_format *const *f = table_formats; *f; f++)
@@ -54,7 +35,7 @@ static const struct table_format *export_format(const struct export_options *o)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 	const struct table_format *f =
-		o->format ? table_format_by_name(o->format) : format_by_suffix(o->output);
+		o->format ? table_format_by_name(o->format) : table_format_by_suffix(o->output);
 
 	if (f)
 		return f;

@@ -4,6 +4,7 @@
 
 #include "cmd/actions.h"
 #include "views/filter_keys.h"
+#include "views/stream_table.h"
 #include "views/jobs/job_list.h"
 #include "views/processes/process_histogram.h"
 
@@ -49,20 +50,63 @@ static int print_jobs(const struct query_options *o, struct store *s, struct fil
 	return r < 0 ? fail_with(r, "%s", store_error(s)) : 0;
 }
 
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* One per line, or as an array, or as a column with the name that it has in the views. */
+struct number_list {
+	enum proc_form form;
+	struct json_rows json;
+	struct stream_table csv;
+};
+
+static void numbers_begin(struct number_list *l, const struct query_options *o)
+{
+	static const struct terminal_table_column job = {"job", 0}, id = {"id", 0};
+
+	l->form = o->form;
+	if (o->form == PROC_JSON)
+		json_rows_begin(&l->json, stdout);
+	else if (o->form == PROC_CSV)
+		stream_table_begin(&l->csv, o->procs ? &id : &job, 1, true, stdout);
+}
+
+static void numbers_add(struct number_list *l, int64_t n)
+{
+	if (l->form == PROC_JSON) {
+		json_i64(&l->json.j, NULL, n);
+		json_rows_next(&l->json);
+	} else if (l->form == PROC_CSV) {
+		stream_table_number(&l->csv, n);
+		stream_table_row(&l->csv, 0);
+	} else {
+		printf("%lld\n", (long long)n);
+	}
+}
+
+static int numbers_end(struct number_list *l)
+{
+	return l->form == PROC_JSON  ? json_rows_end(&l->json)
+	       : l->form == PROC_CSV ? stream_table_end(&l->csv)
+				     : output_error(stdout);
+}
+
 /* The numbers that jobs have in the store. */
 static int print_numbers(const struct query_options *o, struct store *s, struct filter *where)
 {
 	struct job_filter f = {
 		.where = where, .order = o->order, .limit = o->limit, .offset = o->offset};
+	struct number_list l;
 	struct job_query jq;
 	int r = job_query_begin(&jq, s, "j.jobid, j.no", &f);
 
+	numbers_begin(&l, o);
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
-		printf("%lld\n", (long long)stmt_get_int(jq.st, 1));
+		numbers_add(&l, stmt_get_int(jq.st, 1));
 	job_query_end(&jq);
+	int written = numbers_end(&l);
 	if (r < 0)
 		return fail_with(r, "%s", store_error(s));
-	r = output_error(stdout);
+	r = written;
 	return r < 0 ? fail_with(r, "cannot write: %s", strerror(-r)) : 0;
 }
 
@@ -95,11 +139,14 @@ static int find_jobs(struct job_numbers *n, struct store *s, struct filter *wher
 	return r;
 }
 
-static int print_ids(const struct proc_list *l)
+static int print_ids(const struct query_options *o, const struct proc_list *l)
 {
+	struct number_list out;
+
+	numbers_begin(&out, o);
 	for (size_t i = 0; i < l->count; i++)
-		printf("%lld\n", (long long)l->ids[i]);
-	return output_error(stdout);
+		numbers_add(&out, l->ids[i]);
+	return numbers_end(&out);
 }
 
 static int print_processes(const struct query_options *o, struct store *s, struct filter *where)
@@ -118,7 +165,7 @@ static int print_processes(const struct query_options *o, struct store *s, struc
 	if (r >= 0)
 		r = proc_list_load_jobs(&l, s, jobs.v, jobs.count, &f);
 	if (r >= 0)
-		r = o->ids || o->numbers ? print_ids(&l)
+		r = o->ids || o->numbers ? print_ids(o, &l)
 					 : proc_list_print_jobs(&l, s, o->form, stdout);
 	if (r >= 0 && !l.count && !o->ids && !o->numbers && o->form == PROC_TABLE)
 		log_warn("no process in '%s' matches the filter", s->where);

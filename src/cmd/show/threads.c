@@ -6,6 +6,7 @@
 
 struct threads_options {
 	int64_t pid;
+	struct proc_page page;
 	enum proc_form form;
 };
 
@@ -51,9 +52,9 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 {
 	const struct threads_options *o = ctx->options;
 	size_t rows = 0;
-	int r = threads_print(s, job, o->pid, o->form, stdout, &rows);
+	int r = threads_print(s, job, o->pid, &o->page, o->form, stdout, &rows);
 
-	if (r >= 0 && !rows && o->form == PROC_TABLE)
+	if (r >= 0 && !rows && !o->page.offset && o->form == PROC_TABLE)
 		report_none(s, job, o->pid);
 	return r;
 }
@@ -61,6 +62,8 @@ static int show(struct context *ctx, struct store *s, int64_t job)
 static const struct option_row rows[] = {
 	{OPT_COUNT, 'p', "pid", "PID", "only threads of this process",
 	 AT(struct threads_options, pid), .max = INT64_MAX},
+	{OPT_COUNT, 'n', "limit", "N", "at most N threads", AT(struct threads_options, page.limit)},
+	{OPT_COUNT, 0, "offset", "N", "skip the first N", AT(struct threads_options, page.offset)},
 	ROWS_FORM(struct threads_options),
 	ROWS_STORE,
 };
@@ -79,7 +82,7 @@ const struct command command_threads = {
 	.examples = "  plimsoll threads last --pid 4711\n"
 		    "  plimsoll threads --json last | jq 'max_by(.cpu_time)'\n",
 	OPTIONS(struct threads_options, rows),
-	.defaults = &(const struct threads_options){.pid = -1},
+	.defaults = &(const struct threads_options){.pid = -1, .page.limit = UINT64_MAX},
 	.show = show,
 	.shows_unstored = true,
 };

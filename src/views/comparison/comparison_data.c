@@ -95,7 +95,7 @@ static void cell(struct stream_table *t, double v)
 
 	if (isfinite(v))
 		strbuf_addf(&text, "%.15g", v);
-	stream_table_text(t, text.buf, text.len);
+	stream_table_figure(t, &text);
 }
 
 static void label_cells(struct stream_table *t, const struct comparison_label *l)

@@ -134,7 +134,7 @@ static void number_cell(struct stream_table *t, double v)
 
 	if (isfinite(v))
 		strbuf_addf(&text, "%.15g", v);
-	stream_table_text(t, text.buf, text.len);
+	stream_table_figure(t, &text);
 }
 
 int histories_csv(const struct histories *h, FILE *f)

@@ -144,7 +144,7 @@ static void put(struct cost_table *t, const char *job, const char *kind, const c
 	stream_table_str(g, operation);
 	operation_cell(g, t->o, s->value);
 	operation_cell(g, t->o, s->total);
-	stream_table_text(g, percent.buf, percent.len);
+	stream_table_figure(g, &percent);
 	stream_table_row(g, 0);
 }
 

@@ -195,7 +195,7 @@ void operation_cell(struct stream_table *g, const struct operation_output *o, in
 		add_metric(&text,
 			   metric_by_id((size_t)o->metric < n ? list[o->metric] : METRIC_RSSMAX), v,
 			   g->human);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 /* Its name; of a phase also who marked it, if others marked phases of the same name. */
@@ -222,7 +222,7 @@ static void bytes_cell(struct stream_table *g, int64_t v)
 		add_bytes(&text, v, true);
 	else if (v != UNKNOWN)
 		strbuf_addf(&text, "%lld", (long long)v);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 /* Is the metric one that has no column of its own? */

@@ -107,7 +107,7 @@ static void value_cell(struct stream_table *g, const char *feature, double v)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	add_value(&text, feature, v, g->human);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static void modes_cell(struct stream_table *g, const struct feature_facts *f)

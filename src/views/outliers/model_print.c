@@ -142,7 +142,7 @@ static void number_cell(struct stream_table *g, double v)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	add_plain_number(&text, v);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static void detector_rows(struct stream_table *g, const struct value *computed, const char *tags)

@@ -144,7 +144,7 @@ static int count_row(struct printer *p, size_t row, const struct row_names *n, v
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 		strbuf_addf(&text, "%.1f", p->res->weighted[row]);
-		stream_table_text(&k->table, text.buf, text.len);
+		stream_table_figure(&k->table, &text);
 	}
 	for (size_t i = 0; i < p->res->t.column_count; i++) {
 		size_t c = p->res->column_order[i];

@@ -233,7 +233,7 @@ static void ratio_cell(struct stream_table *g, double v)
 		text_add_real(&text, v);
 	else
 		strbuf_addf(&text, "%.1f", v);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 }
 
 static int print_cause(const struct root_cause_request *q, const struct root_causes *c,
@@ -253,10 +253,10 @@ static int print_cause(const struct root_cause_request *q, const struct root_cau
 	stream_table_str(g, name);
 	ratio_cell(g, cause->total);
 	add_feature(&text, name, cause->value, g->human);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 	strbuf_reset(&text);
 	add_feature(&text, name, typical(q, c, cause), g->human);
-	stream_table_text(g, text.buf, text.len);
+	stream_table_figure(g, &text);
 	strbuf_reset(&text);
 	add_carriers(&text, &exes);
 	stream_table_text(g, text.buf, text.len);

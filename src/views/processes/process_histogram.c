@@ -202,7 +202,7 @@ static int print_table(const struct table *t, size_t from, size_t to, bool csv, 
 		if (t->h->sum) {
 			if (c->sum != UNKNOWN)
 				add_feature(&amount, t->h->sum, (double)c->sum, g.human);
-			stream_table_text(&g, amount.buf, amount.len);
+			stream_table_figure(&g, &amount);
 		}
 		stream_table_row(&g, 0);
 	}

@@ -214,8 +214,14 @@ int proc_output_batch(struct proc_output *o)
 {
 	int r = o->events ? counters_load(&o->counters, o->events) : 0;
 
-	for (; r >= 0 && (r = stmt_step(o->rows)) == 1; o->count++)
+	while (r >= 0 && !proc_output_full(o) && (r = stmt_step(o->rows)) == 1) {
+		if (o->page.offset) {
+			o->page.offset--;
+			continue;
+		}
 		o->write[o->form](o, o->rows);
+		o->count++;
+	}
 	return r;
 }
 
@@ -293,8 +299,10 @@ void proc_output_cells(struct proc_output *o, struct stmt *st)
 			stream_table_time(&o->table, stmt_get_optional(st, o->start));
 		else if (metrics[i].id == METRIC_END)
 			stream_table_time(&o->table, end_of(o, st));
-		else if (column)
+		else if (column && o->text && o->text[metrics[i].id])
 			proc_output_text(o, st, column);
+		else if (column)
+			stream_table_number(&o->table, stmt_get_optional(st, column));
 	}
 	stream_table_number(&o->table, stmt_get_optional(st, o->duration));
 	stream_table_number(&o->table, proc_output_cpu(o, st));
@@ -311,5 +319,5 @@ void proc_output_text(struct proc_output *o, struct stmt *st, int column)
 	size_t n;
 	const char *s = stmt_get_text(st, column, &n);
 
-	stream_table_text(&o->table, s ? s : "", n);
+	stream_table_text(&o->table, s, s ? n : 0);
 }

@@ -32,9 +32,14 @@ int proc_list_print(const struct proc_list *l, struct store *s, enum proc_form f
 /* The same with the id of the job in every row. */
 int proc_list_print_jobs(const struct proc_list *l, struct store *s, enum proc_form form, FILE *f);
 
+/* Which rows of a list. */
+struct proc_page {
+	uint64_t offset, limit; /* limit UINT64_MAX: all */
+};
+
 /* Threads, ordered by process. A process with one thread is its own thread. pid -1: of all. */
-int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
-		  size_t *ret_rows);
+int threads_print(struct store *s, int64_t job, int64_t pid, const struct proc_page *page,
+		  enum proc_form form, FILE *f, size_t *ret_rows);
 
 /* ---- shared by process_rows.c and thread_rows.c ---------------------------------------------- */
 
@@ -63,8 +68,10 @@ struct proc_output {
 	int column[METRIC_ID_END]; /* of each metric in the statement; 0: none */
 	const int *text;           /* the same for metrics that are texts; NULL: none is */
 	int start, duration;       /* columns */
-	size_t count;              /* rows written */
-	char *jobid;               /* in every row; NULL: not shown */
+	struct proc_page page;     /* offset: rows that are still to be skipped */
+	bool paged;
+	size_t count; /* rows written */
+	char *jobid;  /* in every row; NULL: not shown */
 	void (*write[3])(struct proc_output *o, struct stmt *st); /* by form */
 };
 /* columns: of the table for people, and of CSV. */
@@ -73,6 +80,10 @@ void proc_output_begin(struct proc_output *o, const struct terminal_table_column
 		       FILE *f);
 /* Writes the rows of the statements, to which their parameters are bound. */
 int proc_output_batch(struct proc_output *o);
+static inline bool proc_output_full(const struct proc_output *o)
+{
+	return o->paged && o->count == o->page.limit;
+}
 /* r: the result so far. */
 int proc_output_end(struct proc_output *o, int r);
 /* Every metric that is known, in the order of the dictionary. */

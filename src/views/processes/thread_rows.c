@@ -130,8 +130,8 @@ static size_t csv_columns(const struct proc_output *w, struct terminal_table_col
 	return n + proc_output_columns(w, out + n);
 }
 
-int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
-		  size_t *ret_rows)
+int threads_print(struct store *s, int64_t job, int64_t pid, const struct proc_page *page,
+		  enum proc_form form, FILE *f, size_t *ret_rows)
 {
 	static const struct terminal_table_column columns[] = {
 		{"PID", COLUMN_RIGHT},   {"TID", COLUMN_RIGHT},         {"START", 0},
@@ -142,6 +142,8 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 	struct proc_output w = {.store = s,
 				.job = job,
 				.form = form,
+				.page = *page,
+				.paged = true,
 				.start = COL_START,
 				.duration = COL_DURATION,
 				.write = {[PROC_JSON] = write_json,
@@ -155,7 +157,7 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 				    &count, db_int(job));
 	r = r == -ENODATA ? 0 : r;
 	proc_output_begin(&w, columns, ARRAY_SIZE(columns), csv, csv_columns(&w, csv), f);
-	for (int64_t at = 1; at <= count && r >= 0; at += BATCH)
+	for (int64_t at = 1; at <= count && r >= 0 && !proc_output_full(&w); at += BATCH)
 		r = write_batch(&w, pid, (uint32_t)at, (uint32_t)at + BATCH - 1);
 	*ret_rows = w.count;
 	return proc_output_end(&w, r);

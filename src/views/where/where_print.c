@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/text/text.h"
+#include "views/stream_table.h"
 #include "views/where/where.h"
 
 #define BAR 60     /* columns of a bar */
@@ -255,23 +256,33 @@ void where_json(const struct where *w, struct json_writer *j)
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
+static void seconds_cell(struct stream_table *g, double v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	strbuf_addf(&text, "%.6f", v);
+	stream_table_figure(g, &text);
+}
+
 /* A line for each part of the whole and of each host. */
 int where_csv(const struct where *w, FILE *f)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	static const struct terminal_table_column columns[] = {
+		{"host", 0}, {"part", 0}, {"seconds", 0}, {"share", 0}};
+	struct stream_table g;
 
-	strbuf_addstr(&out, "host,part,seconds,share\n");
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);
 	for (size_t k = 0; k <= w->host_count; k++) {
 		const struct core_time *t = k ? &w->hosts[k - 1].total : &w->total;
 		double total = core_time_total(t);
 
 		for (size_t i = 0; i < CORE_PARTS; i++) {
-			if (k)
-				text_add_csv_safe(&out, w->hosts[k - 1].name,
-						  strlen(w->hosts[k - 1].name), false);
-			strbuf_addf(&out, ",%s,%.6f,%.6f\n", core_parts[i].name, t->part[i],
-				    total > 0 ? t->part[i] / total : 0);
+			stream_table_str(&g, k ? w->hosts[k - 1].name : NULL);
+			stream_table_str(&g, core_parts[i].name);
+			seconds_cell(&g, t->part[i]);
+			seconds_cell(&g, total > 0 ? t->part[i] / total : 0);
+			stream_table_row(&g, 0);
 		}
 	}
-	return fwrite(out.buf, 1, out.len, f) == out.len ? 0 : -EIO;
+	return stream_table_end(&g);
 }

@@ -23,11 +23,12 @@ struct sent_answer *sent_answer_new(struct web_answer *a)
 		.file_name = a->file_name,
 		.policy = a->policy,
 		.location = a->location,
+		.link = a->link,
 		.retry_s = a->retry_s,
 		.size = a->body.len,
 		.data = strbuf_take(&a->body),
 	};
-	a->file_name = a->policy = a->location = NULL;
+	a->file_name = a->policy = a->location = a->link = NULL;
 	return s;
 }
 
@@ -45,6 +46,7 @@ void sent_answer_unref(struct sent_answer *s)
 	free(s->file_name);
 	free(s->policy);
 	free(s->location);
+	free(s->link);
 	free(s);
 }
 

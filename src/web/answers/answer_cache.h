@@ -19,7 +19,7 @@ struct sent_answer {
 	const char *type;     /* a constant */
 	const char *encoding; /* a constant: "gzip", "zstd"; NULL: none */
 	char etag[ETAG_SIZE]; /* in quotes; "": none */
-	char *file_name, *policy, *location;
+	char *file_name, *policy, *location, *link;
 	unsigned retry_s;
 	size_t size;
 	char *data;

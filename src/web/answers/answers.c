@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "web/web.h"
+#include "web/routes.h"
+#include "web/server.h"
 
 const char *web_param_at(const struct web_request *q, const char *name, size_t i)
 {
@@ -41,7 +42,49 @@ void web_answer_release(struct web_answer *a)
 	free(a->policy);
 	free(a->location);
 	free(a->cookie);
+	free(a->link);
 	*a = (struct web_answer)WEB_ANSWER_INIT;
+}
+
+/* The path of the request: its pattern, with values in place of names. */
+static void add_path(const struct web_request *q, struct strbuf *out)
+{
+	for (const char *p = q->route->pattern; *p;) {
+		size_t n = strcspn(p, "{");
+
+		strbuf_add(out, p, n);
+		p += n;
+		if (!*p)
+			return;
+		n = strcspn(p, "}");
+		_cleanup_free_ char *name = xstrndup(p + 1, n - 1);
+		const char *value = web_param(q, name);
+
+		target_add_encoded(value ? value : "", out);
+		p += n + 1;
+	}
+}
+
+void web_set_next(struct web_answer *a, const struct web_request *q, const char *param,
+		  const char *value)
+{
+	_cleanup_strbuf_ struct strbuf link = STRBUF_INIT;
+
+	strbuf_addf(&link, "<%s", q->server->options->base_path);
+	add_path(q, &link);
+	strbuf_addf(&link, "?%s=", param);
+	target_add_encoded(value, &link);
+	for (size_t i = 0; i < q->param_count; i++) {
+		const struct web_param *p = &q->params[i];
+
+		if (!strcmp(p->row->name, param) || route_has_in_path(q->route, p->row->name))
+			continue;
+		strbuf_addf(&link, "&%s=", p->row->name);
+		target_add_encoded(p->value, &link);
+	}
+	strbuf_addstr(&link, ">; rel=\"next\"");
+	free(a->link);
+	a->link = strbuf_take(&link);
 }
 
 void web_take_json(struct web_answer *a, struct json_writer *j)

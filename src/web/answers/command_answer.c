@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/text/json_reader.h"
 #include "core/text/text.h"
+#include "web/routes.h"
 #include "web/handlers/handlers.h"
 #include "web/handlers/job_place.h"
 #include "web/answers/run_command.h"
@@ -154,9 +156,49 @@ void web_done(struct web_answer *a, const struct command_end *e)
 /* ---- the handler ------------------------------------------------------------------------------
  */
 
-static bool wants_csv(const struct web_request *q)
+/* The rows of a JSON array. */
+static uint64_t count_objects(const struct strbuf *body)
 {
-	return strstr(q->accept, "text/csv") && strstr(q->route->command, " --json");
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	struct json_reader j;
+	uint64_t n = 0;
+	int token;
+
+	json_reader_init_text(&j, body->buf, body->len);
+	if (json_reader_next(&j, &ignored) == JSON_ARRAY)
+		while ((token = json_reader_next(&j, &ignored)) > JSON_DONE &&
+		       token != JSON_ARRAY_END &&
+		       json_reader_skip(&j, (enum json_token)token, &ignored) == 0)
+			n++;
+	json_reader_release(&j);
+	return n;
+}
+
+/* The rows of CSV without its heading. */
+static uint64_t count_lines(const struct strbuf *body)
+{
+	bool quoted = false;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < body->len; i++) {
+		quoted ^= body->buf[i] == '"';
+		n += body->buf[i] == '\n' && !quoted;
+	}
+	return n ? n - 1 : 0;
+}
+
+/* A page that is full may be followed by another. What has types is not read again for this. */
+static void link_next_page(const struct web_request *q, struct web_answer *a)
+{
+	uint64_t limit = web_param_count(q, "limit", 0), at = web_param_count(q, "offset", 0);
+	char next[24];
+
+	if (!limit || !route_param(q->route, "offset") || q->type->table || at > UINT64_MAX - limit)
+		return;
+	if ((q->type == WEB_TYPE_JSON ? count_objects(&a->body) : count_lines(&a->body)) < limit)
+		return;
+	snprintf(next, sizeof(next), "%llu", (unsigned long long)(at + limit));
+	web_set_next(a, q, "offset", next);
 }
 
 void web_run_command(const struct web_request *q, struct store *s, struct web_answer *a)
@@ -168,7 +210,7 @@ void web_run_command(const struct web_request *q, struct store *s, struct web_an
 	if (web_param(q, "job") && !web_find_job(q, s, &job, a))
 		return;
 	command_line_of(&l, q, q->route->command, job.operand);
-	bool csv = wants_csv(q), json = strstr(q->route->command, "--json") != NULL;
+	bool csv = q->type->rows, json = strstr(q->route->command, "--json") != NULL;
 	for (size_t i = 0; csv && i < l.count; i++)
 		if (!strcmp(l.words[i], "--json"))
 			memcpy(l.words[i], "--csv", sizeof("--csv"));
@@ -179,6 +221,7 @@ void web_run_command(const struct web_request *q, struct store *s, struct web_an
 		web_done(a, &e);
 		return;
 	}
-	a->type = csv ? "text/csv; charset=utf-8" : WEB_JSON;
+	a->type = q->type->header;
 	web_take_output(a, &e);
+	link_next_page(q, a);
 }

@@ -48,9 +48,9 @@ static int empty_directory(void)
 	return r;
 }
 
-/* Our environment, with the store that we serve and the viewer, or NULL. Freed by the caller,
- * entries excepted. */
-static char **environment(char *store, char *viewer)
+/* Our environment, with the store that we serve, the viewer or NULL, and what --csv is to print.
+ * Freed by the caller, entries excepted. */
+static char **environment(char *store, char *viewer, char *format)
 {
 	size_t n = 0, kept = 0;
 
@@ -64,7 +64,7 @@ static char **environment(char *store, char *viewer)
 	if (viewer) /* only here: what we were started with holds for all */
 		list[kept++] = viewer;
 	list[kept++] = (char *)(uintptr_t) "NO_COLOR=1";
-	list[kept] = (char *)(uintptr_t) "PLIMSOLL_OF_SERVER=1"; /* see cmd/command.h */
+	list[kept] = format;
 	return list;
 }
 
@@ -183,7 +183,10 @@ int web_spawn(const struct web_request *q, const struct command_line *l, int dir
 	_cleanup_free_ char *store = xasprintf("PLIMSOLL_DB=%s", w->store_url ? w->store_url : "");
 	_cleanup_free_ char *viewer =
 		*q->viewer->text ? xasprintf(VIEWER_ENV "=%s", q->viewer->text) : NULL;
-	_cleanup_free_ char **env = environment(store, viewer);
+	/* see cmd/command.h */
+	_cleanup_free_ char *format =
+		xasprintf("PLIMSOLL_OF_SERVER=%s", q->type->table ? q->type->table : "1");
+	_cleanup_free_ char **env = environment(store, viewer, format);
 	_cleanup_close_ int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int empty = dir < 0 ? empty_directory() : -1;
 	int fds[4] = {-1, -1, -1, -1};

@@ -8,10 +8,12 @@
 
 #include "store/job_list.h"
 #include "store/query.h"
+#include "tables/table.h"
 #include "views/jobs/job_list.h"
+#include "views/stream_table.h"
 #include "web/handlers/handlers.h"
 
-#define LIMIT_USUAL 50
+_Static_assert(WEB_PAGE_MAX == JOB_LIST_LIMIT_MAX, "a page of routes is a page of jobs");
 
 /* ---- parameters -------------------------------------------------------------------------------
  */
@@ -168,7 +170,29 @@ static char *order_of(const struct web_request *q, struct web_answer *a)
 	return xasprintf("%s%s", web_param_flag(q, "desc") ? "-" : "", sort);
 }
 
-static void answer_page(struct store *s, const struct job_list_query *what, struct web_answer *a)
+/* The columns of `list --csv`. */
+static int put_rows(const struct web_request *q, const struct joblist *l, struct web_answer *a)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return -ENOMEM;
+	stream_table_format = q->type->table ? table_format_by_name(q->type->table) : NULL;
+	int r = joblist_print_table(l, true, f);
+	stream_table_format = NULL;
+	if (fclose(f) != 0)
+		r = -ENOMEM;
+	if (r >= 0)
+		strbuf_add(&a->body, text, n);
+	free(text);
+	a->type = q->type->header;
+	return r;
+}
+
+static void answer_page(const struct web_request *q, struct store *s,
+			const struct job_list_query *what, struct web_answer *a)
 {
 	_cleanup_job_page_ struct job_page page = {0};
 	_cleanup_json_ struct json_writer j = JSON_WRITER_INIT;
@@ -186,19 +210,20 @@ static void answer_page(struct store *s, const struct job_list_query *what, stru
 		web_fail_store(a, s, r);
 		return;
 	}
-	put_page(&j, s, &l, &page, a);
-	web_take_json(a, &j);
+	if (page.next)
+		web_set_next(a, q, "after", page.next);
+	if (q->type == WEB_TYPE_JSON) {
+		put_page(&j, s, &l, &page, a);
+		web_take_json(a, &j);
+	} else if ((r = put_rows(q, &l, a)) < 0) {
+		web_fail(a, 500, NULL, "cannot make the answer: %s", strerror(-r));
+	}
 }
 
 void web_jobs(const struct web_request *q, struct store *s, struct web_answer *a)
 {
-	uint64_t limit = web_param_count(q, "limit", LIMIT_USUAL);
+	uint64_t limit = web_param_count(q, "limit", WEB_PAGE_USUAL);
 	const char *after = web_param(q, "after");
-
-	if (limit < 1 || limit > JOB_LIST_LIMIT_MAX) {
-		web_fail(a, 400, NULL, "limit: a page has 1 to %d jobs", JOB_LIST_LIMIT_MAX);
-		return;
-	}
 	_cleanup_free_ char *order = order_of(q, a);
 	_cleanup_filter_ struct filter *f = order ? selection(q, a) : NULL;
 	if (!f)
@@ -207,7 +232,7 @@ void web_jobs(const struct web_request *q, struct store *s, struct web_answer *a
 					    .order = order,
 					    .limit = (size_t)limit,
 					    .after = after && *after ? after : NULL};
-	answer_page(s, &what, a);
+	answer_page(q, s, &what, a);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------

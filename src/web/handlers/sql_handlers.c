@@ -28,7 +28,7 @@ void web_sql(const struct web_request *q, struct store *s PL_UNUSED, struct web_
 	_cleanup_command_line_ struct command_line l = {.count = 0};
 	_cleanup_command_end_ struct command_end e = COMMAND_END_INIT;
 	_cleanup_value_ struct value *body = web_body(q, a);
-	bool ok = body != NULL, csv = strstr(q->accept, "text/csv") != NULL;
+	bool ok = body != NULL;
 	const char *sql = ok ? web_body_text(body, "sql", a, &ok) : NULL;
 
 	if (!ok)
@@ -38,9 +38,9 @@ void web_sql(const struct web_request *q, struct store *s PL_UNUSED, struct web_
 			 STATEMENT_MAX);
 		return;
 	}
-	_cleanup_free_ char *command =
-		xasprintf("sql %s --timeout=%ds --limit=%lld --", csv ? "--csv" : "--arrays",
-			  COMMAND_TIME_S - 2, (long long)limit_of(body));
+	_cleanup_free_ char *command = xasprintf("sql %s --timeout=%ds --limit=%lld --",
+						 q->type->rows ? "--csv" : "--arrays",
+						 COMMAND_TIME_S - 2, (long long)limit_of(body));
 	command_line_of(&l, q, command, NULL);
 	command_line_add(&l, sql);
 	int r = web_spawn(q, &l, -1, &e);
@@ -50,7 +50,7 @@ void web_sql(const struct web_request *q, struct store *s PL_UNUSED, struct web_
 		return;
 	web_take_output(a, &e);
 	a->not_kept = true;
-	a->type = csv ? "text/csv; charset=utf-8" : WEB_JSON;
+	a->type = q->type->header;
 }
 
 /* ---- the schema -------------------------------------------------------------------------------

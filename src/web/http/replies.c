@@ -100,6 +100,7 @@ void web_reply_answer(struct web_call *c)
 	add(r, "Allow", c->allow.buf);
 	add(r, "Set-Cookie", c->cookie.buf);
 	add(r, "Location", s->location);
+	add(r, "Link", s->link);
 	if (s->retry_s)
 		add(r, "Retry-After", s->retry_s < 10 ? "2" : "10");
 	if (has_version(c, s->etag)) {

@@ -3,7 +3,11 @@ import {get, save, send} from './api.js';
 import {el, empty, failure, fill, loading, panel, setState, state, text} from './view.js';
 import {number} from './format.js';
 
-const LIMIT = 1000;
+const LIMIT = 1000, FILE_LIMIT = 100000; /* rows on the page, and of a file */
+const files = [
+	['Download CSV', 'text/csv', 'rows.csv'],
+	['Download Parquet', 'application/vnd.apache.parquet', 'rows.parquet'],
+];
 const examples = [
 	['CPU time by user', 'SELECT user, count(*) AS jobs, sum(cpu_time) / 3600e6 AS cpu_hours\nFROM jobs GROUP BY user ORDER BY cpu_hours DESC'],
 	['Programs that run most often', 'SELECT exename, count(*) AS processes, sum(cpu_time) / 1e6 AS cpu_s\nFROM processes GROUP BY exename ORDER BY processes DESC LIMIT 20'],
@@ -15,7 +19,7 @@ const cell = (v) => v === null ? el('td', {class: 'n dim'}, 'NULL') : typeof v =
 const showRows = (data, place, ms) => {
 	const names = columnsOf(data), numeric = names.map((_, i) => data.rows.some((r) => typeof r[i] === 'number'));
 	place.replaceChildren(el('p', {class: 'dim', role: 'status'}, number(data.rows.length) + (data.rows.length === 1 ? ' row' : ' rows') +
-		(data.truncated ? ', the first ones; the CSV file has all' : '') + ', ' + values.duration(ms * 1000)),
+		(data.truncated ? ', the first ones; a file has up to ' + number(FILE_LIMIT) : '') + ', ' + values.duration(ms * 1000)),
 	data.rows.length ? el('div', {class: 'scroll'}, el('table', {class: 'sortable'}, el('caption', {class: 'spoken'}, 'Rows'),
 		el('thead', {}, el('tr', {}, names.map((n, i) => el('th', {scope: 'col', class: numeric[i] ? 'n' : null}, text(n))))),
 		el('tbody', {}, data.rows.map((r) => el('tr', {}, r.map(cell)))))) : empty('The statement gives no rows.'));
@@ -26,7 +30,10 @@ export const show = (page) => {
 	const input = el('textarea', {id: 'sql', rows: '7', spellcheck: 'false', 'aria-label': 'SQL statement',
 		autocomplete: 'off', placeholder: 'SELECT jobid, duration FROM jobs WHERE exitcode != 0'});
 	const place = el('div', {id: 'rows'}), run = el('button', {type: 'submit', class: 'main'}, 'Run');
-	const stop = el('button', {type: 'button', hidden: true}, 'Stop'), file = el('button', {type: 'button'}, 'Download CSV');
+	const stop = el('button', {type: 'button', hidden: true}, 'Stop');
+	const downloads = files.map(([label, accept, name]) => el('button', {type: 'button', onclick: () => work(async (signal) => save(
+		await send('POST', 'sql', {sql: input.value.trim(), limit: FILE_LIMIT}, {accept, signal}), name))}, label));
+	const busy = (on) => [run, ...downloads].forEach((b) => { b.disabled = on; });
 	const schema = el('aside', {'aria-label': 'Schema'});
 	let control = null;
 	input.value = state().sql || examples[0][1];
@@ -35,7 +42,7 @@ export const show = (page) => {
 		control?.abort();
 		control = new AbortController();
 		stop.hidden = false;
-		run.disabled = file.disabled = true;
+		busy(true);
 		try {
 			await does(control.signal);
 		} catch (error) {
@@ -44,7 +51,7 @@ export const show = (page) => {
 			place.replaceChildren(error.name === 'AbortError' ? empty('Stopped.') : failure(error));
 		} finally {
 			stop.hidden = true;
-			run.disabled = file.disabled = false;
+			busy(false);
 		}
 	};
 	const go = (e) => {
@@ -61,8 +68,6 @@ export const show = (page) => {
 		});
 	};
 	stop.addEventListener('click', () => control.abort());
-	file.addEventListener('click', () => work(async (signal) => save(
-		await send('POST', 'sql', {sql: input.value.trim()}, {accept: 'text/csv', signal}), 'rows.csv')));
 	input.addEventListener('keydown', (e) => {
 		if (e.key === 'Enter' && (e.ctrlKey || e.metaKey))
 			go(e);
@@ -72,7 +77,7 @@ export const show = (page) => {
 		input.focus();
 	};
 	page.replaceChildren(el('h1', {}, 'SQL'), el('div', {class: 'sql'}, el('div', {}, panel('statement', 'Statement',
-		el('form', {onsubmit: go}, input, el('div', {class: 'bar-line top'}, run, stop, file,
+		el('form', {onsubmit: go}, input, el('div', {class: 'bar-line top'}, run, stop, downloads,
 			el('span', {class: 'dim'}, 'Ctrl+Enter runs it. Statements can only read.'))),
 		el('details', {}, el('summary', {}, 'Examples'), el('ul', {class: 'examples'}, examples.map(([label, sql]) => el('li', {},
 			el('button', {type: 'button', class: 'plain', onclick: () => {

@@ -263,6 +263,58 @@ static void encodings_are_chosen(void **state)
 	assert_null(accepted_encoding("gzip ; q=0.000, zstdx"));
 }
 
+static void types_are_chosen(void **state)
+{
+	static const struct {
+		const char *accept, *rows, *json; /* NULL: none */
+	} cases[] = {
+		{"", "application/json", "application/json"},
+		{"  ", "application/json", "application/json"},
+		{"*/*", "application/json", "application/json"},
+		{"text/csv", "text/csv", NULL},
+		{"Text/CSV;q=1.0", "text/csv", NULL},
+		{"text/csv;q=0", NULL, NULL},
+		{"text/csv;q=0.000, */*;q=0.1", "application/json", "application/json"},
+		{"text/*", "text/csv", NULL},
+		{"text/*;q=0.1, application/*;q=0.2", "application/json", "application/json"},
+		{"application/json;q=0.2, text/csv;q=0.3", "text/csv", "application/json"},
+		{"application/json;q=0, application/*", "application/vnd.apache.arrow.file", NULL},
+		{"*/*;q=0.9, application/vnd.apache.parquet", "application/vnd.apache.parquet",
+		 "application/json"},
+		{"text/csv ; charset=utf-8 ; q=0.5 , application/json ; q=0.4", "text/csv",
+		 "application/json"},
+		{"text/csvx", NULL, NULL},
+		{"application/jso", NULL, NULL},
+		{"text", NULL, NULL},
+		{",,;;q=;*", NULL, NULL},
+		{"text/csv;q=", "text/csv", NULL},
+		{"text/csv;q=x", "text/csv", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (int rows = 0; rows < 2; rows++) {
+			const struct web_type *t = accepted_type(cases[i].accept, rows);
+			const char *want = rows ? cases[i].rows : cases[i].json;
+
+			if (want ? !t || strcmp(t->name, want) != 0 : t != NULL)
+				fail_msg("'%s', %d: got %s", cases[i].accept, rows,
+					 t ? t->name : "none");
+		}
+}
+
+static void parameters_of_paths_are_told_from_others(void **state)
+{
+	const struct web_route r = {.pattern = "/api/v1/jobs/{job}/models/{model}"};
+
+	(void)state;
+	assert_true(route_has_in_path(&r, "job"));
+	assert_true(route_has_in_path(&r, "model"));
+	assert_false(route_has_in_path(&r, "jobs"));
+	assert_false(route_has_in_path(&r, "jo"));
+	assert_false(route_has_in_path(&r, "api"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +329,8 @@ int main(void)
 		cmocka_unit_test(answers_are_kept_for_one_version),
 		cmocka_unit_test(the_cache_is_bounded),
 		cmocka_unit_test(encodings_are_chosen),
+		cmocka_unit_test(types_are_chosen),
+		cmocka_unit_test(parameters_of_paths_are_told_from_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
