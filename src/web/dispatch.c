@@ -214,8 +214,19 @@ static bool redirect_old(struct web_call *c)
 	return redirect(c, path.buf + 1);
 }
 
+/* Somebody has typed an address in a browser. */
+static bool refuse_page(struct web_call *c)
+{
+	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
+
+	web_missing_page(&a, c->server->options->base_path);
+	web_reply(c, &a);
+	return true;
+}
+
 static bool find_route(struct web_call *c)
 {
+	const char *accept = header(c, "Accept");
 	enum web_method m = web_method_of(c->http->method);
 
 	c->request.route = route_find(&c->target, m, &c->allow);
@@ -227,6 +238,8 @@ static bool find_route(struct web_call *c)
 		return false;
 	if (c->allow.len)
 		return refuse(c, 405, NULL, "this address does not take this method");
+	if (m == WEB_GET && accept && strstr(accept, "text/html"))
+		return refuse_page(c);
 	return refuse(c, 404, "see /api/v1/openapi.json", "there is nothing at this address");
 }
 

@@ -176,3 +176,14 @@ void web_stranger_page(struct web_answer *a, const char *base)
 		      "--link</code> in a terminal and open the link that it prints.</p>\n");
 	plain_page_end(&a->body);
 }
+
+void web_missing_page(struct web_answer *a, const char *base)
+{
+	a->status = 404;
+	a->type = "text/html; charset=utf-8";
+	a->not_kept = true;
+	plain_page_begin(&a->body, base, "There is no such page");
+	strbuf_addf(&a->body, "<p><a href=\"%s/\">The jobs</a> have links to all pages.</p>\n",
+		    base);
+	plain_page_end(&a->body);
+}
