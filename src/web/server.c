@@ -238,9 +238,13 @@ static void release(struct web_server *w)
 
 static int announce(struct web_server *w)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, other = STRBUF_INIT;
 	char token[ACCESS_TOKEN_SIZE];
 
+	if (serve_runs(&other))
+		log_warn("a server of yours runs at %s already: `serve --link`, `show --url` and "
+			 "scripts find this one from now on",
+			 other.buf);
 	if (access_write_file(&w->access, w->address, &why) < 0)
 		log_warn("%s; scripts and `plimsoll serve --link` cannot come in", why.buf);
 	if (log_level() < LOG_WARN) /* --quiet */

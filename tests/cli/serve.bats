@@ -500,6 +500,41 @@ P
   serve_end
 }
 
+@test "a second server of a user says that it takes over, and the address of a page is that of a job that it shows" {
+  local first_url first
+  use_store
+  plimsoll run -q --submit -j mine -- true
+  plimsoll run -q --submit --db "$PWD/other.db" -j theirs -- true
+  rm -r "$PLIMSOLL_PREFIX" # a server also shows job directories
+  serve
+  first=$SERVER first_url=$URL
+  serve --db "$PWD/other.db"
+  grep -qF "a server of yours runs at $first_url already" serve.err
+  run -1 --separate-stderr plimsoll show --url mine
+  # shellcheck disable=SC2154
+  [[ $stderr == *"shows another store, without this job"* ]] || fail "$stderr"
+  equal address "$(plimsoll show --db "$PWD/other.db" --url theirs)" "${URL}job/theirs"
+  kill -KILL "$SERVER"
+  wait "$SERVER" || :
+  run -1 --separate-stderr plimsoll show --db "$PWD/other.db" --url theirs
+  [[ $stderr == *"does not answer (Connection refused)"* ]] || fail "$stderr"
+  kill -TERM "$first"
+  wait "$first"
+}
+
+@test "an address without a page is said as a page to a browser, as JSON to scripts" {
+  use_store
+  serve
+  client ask GET "${URL}nothing/here" "Accept: text/html,*/*;q=0.8"
+  status_is 404
+  equal type "$(header content-type)" "text/html; charset=utf-8"
+  grep -q '<h1>There is no such page</h1>' answer
+  client ask GET "${URL}nothing/here"
+  status_is 404
+  equal error "$(answer .error)" 'there is nothing at this address'
+  serve_end
+}
+
 @test "below a path, for a proxy" {
   jobs
   serve --base-path /plimsoll
