@@ -95,6 +95,16 @@ static bool refuse(struct web_call *c, unsigned status, const char *remedy, cons
 	return true;
 }
 
+/* Somebody looks with a browser. */
+static bool refuse_page(struct web_call *c, unsigned status)
+{
+	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
+
+	web_refusal_page(&a, status, c->server->options->base_path);
+	web_reply(c, &a);
+	return true;
+}
+
 static void to_login(const struct web_call *c, struct web_answer *a)
 {
 	a->status = 303;
@@ -214,16 +224,6 @@ static bool redirect_old(struct web_call *c)
 	return redirect(c, path.buf + 1);
 }
 
-/* Somebody has typed an address in a browser. */
-static bool refuse_page(struct web_call *c)
-{
-	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
-
-	web_missing_page(&a, c->server->options->base_path);
-	web_reply(c, &a);
-	return true;
-}
-
 static bool find_route(struct web_call *c)
 {
 	const char *accept = header(c, "Accept");
@@ -239,7 +239,7 @@ static bool find_route(struct web_call *c)
 	if (c->allow.len)
 		return refuse(c, 405, NULL, "this address does not take this method");
 	if (m == WEB_GET && accept && strstr(accept, "text/html"))
-		return refuse_page(c);
+		return refuse_page(c, 404);
 	return refuse(c, 404, "see /api/v1/openapi.json", "there is nothing at this address");
 }
 
@@ -327,7 +327,8 @@ static bool check_access(struct web_call *c)
 			return refuse(c, 403, "send the value that /api/v1/session gives",
 				      "the header X-Plimsoll-CSRF is missing or wrong");
 		if (!web_may_use(c, &why, &remedy))
-			return refuse(c, 403, remedy, why);
+			return (c->request.route->flags & WEB_HTML) ? refuse_page(c, 403)
+								    : refuse(c, 403, remedy, why);
 	} else {
 		web_admit_nobody(c);
 	}
