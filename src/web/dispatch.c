@@ -97,6 +97,16 @@ static bool refuse(struct web_call *c, unsigned status, const char *remedy, cons
 	return true;
 }
 
+/* Somebody looks with a browser. */
+static bool refuse_page(struct web_call *c, unsigned status)
+{
+	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
+
+	web_refusal_page(&a, status, c->server->options->base_path);
+	web_reply(c, &a);
+	return true;
+}
+
 static void to_login(const struct web_call *c, struct web_answer *a)
 {
 	a->status = 303;
@@ -219,6 +229,7 @@ static bool redirect_old(struct web_call *c)
 
 static bool find_route(struct web_call *c)
 {
+	const char *accept = header(c, "Accept");
 	enum web_method m = web_method_of(c->http->method);
 
 	c->request.route = route_find(&c->target, m, &c->allow);
@@ -230,6 +241,8 @@ static bool find_route(struct web_call *c)
 		return false;
 	if (c->allow.len)
 		return refuse(c, 405, NULL, "this address does not take this method");
+	if (m == WEB_GET && accept && strstr(accept, "text/html"))
+		return refuse_page(c, 404);
 	return refuse(c, 404, "see /api/v1/openapi.json", "there is nothing at this address");
 }
 
@@ -337,7 +350,8 @@ static bool check_access(struct web_call *c)
 			return refuse(c, 403, "send the value that /api/v1/session gives",
 				      "the header X-Plimsoll-CSRF is missing or wrong");
 		if (!web_may_use(c, &why, &remedy))
-			return refuse(c, 403, remedy, why);
+			return (c->request.route->flags & WEB_HTML) ? refuse_page(c, 403)
+								    : refuse(c, 403, remedy, why);
 	} else {
 		web_admit_nobody(c);
 	}

@@ -35,6 +35,18 @@ load store
   LC_ALL=C plimsoll report last | grep -q '^  a-program-with-a-name-tha>  '
 }
 
+@test "an exit status above 128 has the signal that it stands for" {
+  use_store
+  plimsoll run -q -- sh -c 'ulimit -c 0; kill -SEGV $$' || true
+  plimsoll report >text
+  grep -q '^  exit  *139 (SIGSEGV)$' text || fail "$(grep exit text)"
+  plimsoll report -o page.html
+  grep -q '<span class="bad">139 (SIGSEGV)</span>' page.html
+  plimsoll run -q -- sh -c 'exit 200' || true
+  plimsoll report >text
+  grep -q '^  exit  *200$' text || fail "$(grep exit text)"
+}
+
 @test "the form is the name's or --format's, and the output where it is wanted" {
   use_store
   native_job job --id 77 --procs 3

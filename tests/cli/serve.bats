@@ -529,6 +529,35 @@ P
   serve_end
 }
 
+@test "the address of a page is that of a job that the running server shows" {
+  use_store
+  plimsoll run -q --submit -j mine -- true
+  plimsoll run -q --submit --db "$PWD/other.db" -j theirs -- true
+  rm -r "$PLIMSOLL_PREFIX" # a server also shows job directories
+  serve --db "$PWD/other.db"
+  run -1 --separate-stderr plimsoll show --url mine
+  # shellcheck disable=SC2154
+  [[ $stderr == *"shows another store, without this job"* ]] || fail "$stderr"
+  equal address "$(plimsoll show --db "$PWD/other.db" --url theirs)" "${URL}job/theirs"
+  kill -KILL "$SERVER"
+  wait "$SERVER" || :
+  run -1 --separate-stderr plimsoll show --db "$PWD/other.db" --url theirs
+  [[ $stderr == *"does not answer (Connection refused)"* ]] || fail "$stderr"
+}
+
+@test "an address without a page is said as a page to a browser, as JSON to scripts" {
+  use_store
+  serve
+  client ask GET "${URL}nothing/here" "Accept: text/html,*/*;q=0.8"
+  status_is 404
+  equal type "$(header content-type)" "text/html; charset=utf-8"
+  grep -q '<h1>There is no such page</h1>' answer
+  client ask GET "${URL}nothing/here"
+  status_is 404
+  equal error "$(answer .error)" 'there is nothing at this address'
+  serve_end
+}
+
 @test "below a path, for a proxy" {
   jobs
   serve --base-path /plimsoll

@@ -308,6 +308,7 @@ P
   for route in '' api/v1/jobs api/v1/tiles api/v1/usage api/v1/models metrics api/v1/schema; do
     client ask GET "$URL$route" "Cookie: $cookie"
     status_is 403
+    [ -n "$route" ] || grep -q '<h1>This page is not open to you</h1>' answer
   done
   client ask PUT "${URL}api/v1/jobs/own11/tags" "Cookie: $cookie" "Content-Type: application/json" @body
   status_is 403

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -25,7 +26,7 @@ void browser_open(const char *address)
 		log_warn("cannot start a browser (xdg-open); open the link yourself");
 }
 
-/* ---- a new link -------------------------------------------------------------------------------
+/* ---- asking the running server ----------------------------------------------------------------
  */
 
 /* Connects to "http://127.0.0.1:8420/x/". */
@@ -56,24 +57,71 @@ static int connect_to(const char *address, const char **ret_host, size_t *ret_ho
 	return r;
 }
 
-static int ask(int fd, const char *host, size_t host_size, const char *base, const char *token,
+/* The status of the answer to one request below the address, or a negative error. */
+static int ask(const char *address, const char *method, const char *path, const char *token,
 	       struct strbuf *answer)
 {
 	const struct timeval limit = {.tv_sec = 5};
-	_cleanup_free_ char *request = xasprintf(
-		"POST %sapi/v1/link HTTP/1.1\r\nHost: %.*s\r\nAuthorization: Bearer %s\r\n"
-		"Content-Length: 0\r\nConnection: close\r\n\r\n",
-		base, (int)host_size, host, token);
+	const char *host = NULL;
+	size_t host_size = 0;
 	char buf[4096];
 	ssize_t n;
+	_cleanup_close_ int fd = connect_to(address, &host, &host_size);
 
+	if (fd < 0)
+		return fd;
+	_cleanup_free_ char *request =
+		xasprintf("%s %s%s HTTP/1.1\r\nHost: %.*s\r\nAuthorization: Bearer %s\r\n"
+			  "Content-Length: 0\r\nConnection: close\r\n\r\n",
+			  method, host + host_size, path, (int)host_size, host, token);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
 		return -EIO;
 	while (answer->len < 65536 && (n = recv(fd, buf, sizeof(buf), 0)) > 0)
 		strbuf_add(answer, buf, (size_t)n);
-	return str_prefix(answer->buf, "HTTP/1.1 200 ") ? 0 : -EPROTO;
+	if (!str_prefix(answer->buf, "HTTP/1.1 "))
+		return -EPROTO;
+	return (int)strtol(answer->buf + strlen("HTTP/1.1 "), NULL, 10);
 }
+
+static int no_answer(const char *address, int error)
+{
+	return fail_with(EXIT_FAILED,
+			 "the server at %s does not answer (%s); start `plimsoll serve`", address,
+			 strerror(error));
+}
+
+int serve_print_page(const char *job)
+{
+	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT, why = STRBUF_INIT, path = STRBUF_INIT,
+				       answer = STRBUF_INIT;
+	char token[ACCESS_TOKEN_SIZE];
+
+	if (access_read_file(token, &address, &why) < 0)
+		return fail_with(EXIT_FAILED, "%s", why.buf);
+	if (str_prefix(address.buf, "unix:"))
+		return fail_with(EXIT_FAILED,
+				 "your server has no addresses of pages; it listens on %s",
+				 address.buf);
+	strbuf_addstr(&path, "api/v1/jobs/");
+	target_add_encoded(job, &path);
+	/* with TLS it cannot be asked from here */
+	int r = str_prefix(address.buf, "http:") ? ask(address.buf, "GET", path.buf, token, &answer)
+						 : 200;
+	if (r < 0)
+		return no_answer(address.buf, -r);
+	if (r == 404)
+		return fail_with(
+			EXIT_FAILED,
+			"the server at %s shows another store, without this job; end it and "
+			"start `plimsoll serve --db STORE`",
+			address.buf);
+	printf("%sjob/%s\n", address.buf, path.buf + strlen("api/v1/jobs/"));
+	return EXIT_OK;
+}
+
+/* ---- a new link -------------------------------------------------------------------------------
+ */
 
 /* The value of "link" in the body. */
 static char *link_of(const struct strbuf *answer)
@@ -84,23 +132,6 @@ static char *link_of(const struct strbuf *answer)
 		return NULL;
 	at += strlen("\"link\":\"");
 	return xstrndup(at, strcspn(at, "\""));
-}
-
-int serve_print_page(const char *job)
-{
-	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT, why = STRBUF_INIT;
-	char token[ACCESS_TOKEN_SIZE];
-
-	if (access_read_file(token, &address, &why) < 0)
-		return fail_with(EXIT_FAILED, "%s", why.buf);
-	if (str_prefix(address.buf, "unix:"))
-		return fail_with(EXIT_FAILED,
-				 "your server has no addresses of pages; it listens on %s",
-				 address.buf);
-	strbuf_addstr(&address, "job/");
-	target_add_encoded(job, &address);
-	printf("%s\n", address.buf);
-	return EXIT_OK;
 }
 
 static int no_link(const char *address)
@@ -117,8 +148,6 @@ int serve_link(void)
 	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT, why = STRBUF_INIT,
 				       answer = STRBUF_INIT;
 	char token[ACCESS_TOKEN_SIZE];
-	const char *host = NULL;
-	size_t n = 0;
 
 	if (access_read_file(token, &address, &why) < 0)
 		return fail_with(EXIT_FAILED, "%s", why.buf);
@@ -128,13 +157,10 @@ int serve_link(void)
 	}
 	if (str_prefix(address.buf, "https:"))
 		return no_link(address.buf);
-	_cleanup_close_ int fd = connect_to(address.buf, &host, &n);
-	if (fd < 0)
-		return fail_with(EXIT_FAILED,
-				 "the server at %s does not answer (%s); start `plimsoll serve`",
-				 address.buf, strerror(-fd));
-	int r = ask(fd, host, n, host + n, token, &answer);
-	_cleanup_free_ char *link = r == 0 ? link_of(&answer) : NULL;
+	int r = ask(address.buf, "POST", "api/v1/link", token, &answer);
+	if (r < 0)
+		return no_answer(address.buf, -r);
+	_cleanup_free_ char *link = r == 200 ? link_of(&answer) : NULL;
 	if (!link)
 		return no_link(address.buf);
 	printf("%s\n", link);

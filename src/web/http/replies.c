@@ -177,3 +177,20 @@ void web_stranger_page(struct web_answer *a, const char *base)
 		      "--link</code> in a terminal and open the link that it prints.</p>\n");
 	plain_page_end(&a->body);
 }
+
+void web_refusal_page(struct web_answer *a, unsigned status, const char *base)
+{
+	a->status = status;
+	a->type = "text/html; charset=utf-8";
+	a->not_kept = true;
+	if (status == 404) {
+		plain_page_begin(&a->body, base, "There is no such page");
+		strbuf_addf(&a->body,
+			    "<p><a href=\"%s/\">The jobs</a> have links to all pages.</p>\n", base);
+	} else {
+		plain_page_begin(&a->body, base, "This page is not open to you");
+		strbuf_addstr(&a->body, "<p>The link that you have shows one job. For others, ask "
+					"whoever runs this server.</p>\n");
+	}
+	plain_page_end(&a->body);
+}

@@ -16,3 +16,5 @@ void web_reply_asset(struct web_call *c, const struct web_asset *asset);
 const struct web_asset *web_asset(const struct web_server *w, const char *name);
 /* The page for somebody without a session; base: the base path. */
 void web_stranger_page(struct web_answer *a, const char *base);
+/* The page for an address that has none (404), or that this user may not see (403). */
+void web_refusal_page(struct web_answer *a, unsigned status, const char *base);

@@ -22,6 +22,8 @@ document.getElementById('pages').querySelector('[aria-current]')?.scrollIntoView
 
 /* Who is signed in; pages that this user may not see are not offered. */
 const showWho = () => {
+	if (session.role === 'job') /* a link to one job leads nowhere else */
+		document.getElementById('pages').replaceChildren();
 	for (const page of document.querySelectorAll('#pages [data-role]'))
 		page.hidden = !mayAs(page.dataset.role);
 	if (!session.signed_in)
