@@ -90,7 +90,7 @@ const showOne = (m, place) => {
 	table([{label: 'Feature', cell: (r) => text(r.feature)}, {label: 'Method', cell: (r) => text(r.method)},
 		{label: 'Highest score', n: true, value: (r) => r.highest, cell: (r) => known(r.highest) ? String(r.highest) : dash},
 		{label: 'What it holds', cell: parameters}],
-	limits(m), {caption: 'Scores'})),
+	limits(m), {caption: 'Scores', cards: true})),
 	panel('jobs', 'Made from ' + number(m.jobs.length) + ' jobs', jobLinks(m.jobs)));
 	sortable(place);
 };
