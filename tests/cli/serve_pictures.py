@@ -10,7 +10,10 @@ import browser
 home, to = sys.argv[1:3]
 PAGES = [("jobs", "/"), ("job", "/job/demo"), ("compare", "/compare?a=step-12&b=step-1,step-2,step-3,step-4,step-5"),
          ("scatter", "/compare?view=scatter"), ("history", "/compare?view=history&job=step-1"), ("experiments", "/experiments"),
-         ("experiment", "/experiments?experiment=esm4_historical_D1"), ("models", "/models"), ("alerts", "/alerts?all=1"),
+         ("curves", "/compare?view=curves&a=demo&b=demo-2,demo-3"), ("over-time", "/compare?view=gantt&where=tag.exp_component+and+after+=+-10d"),
+         ("boxes", "/compare?view=boxes&a=step-1,step-2,400001&model=esm4"), ("normalised", "/compare?view=boxes&a=step-1,400001&model=esm4&scaled=1"),
+         ("experiment", "/experiments?experiment=esm4_historical_D1"), ("operations", "/experiments?experiment=demo&group=build&job=demo"),
+         ("models", "/models"), ("model", "/models?model=esm4"), ("alerts", "/alerts?all=1"), ("nodes", "/nodes"), ("inbox", "/inbox"),
          ("sql", "/sql?sql=SELECT+user,+count(*)+AS+jobs,+sum(cpu_time)+/+3600e6+AS+cpu_hours%0AFROM+jobs+GROUP+BY+user"
                  "+ORDER+BY+cpu_hours+DESC")]
 READY = "Boolean(document.querySelector('#page')?.children.length && !document.querySelector('[aria-busy], .loading') && " \
@@ -24,9 +27,11 @@ try:
     b.visit(link)
     for name, path in PAGES:
         for theme in ("light", "dark"):
-            for width in (1440, 375):
-                b.visit(base + path, width=width, height=1000, dark=theme == "dark")
+            for width in (1440, 375, 3840) if name in ("jobs", "job", "curves") else (1440, 375):
+                b.visit(base + path, width=width, height=2000 if width > 2000 else 1000, dark=theme == "dark")
                 b.until(READY)
+                if name == "nodes":  # its values come one by one
+                    b.until("Boolean(document.querySelector('#nodes tbody a'))")
                 for _ in range(30):
                     b.settle()
                 b.picture(os.path.join(to, "%s-%s-%d.png" % (name, theme, width)), whole=name != "job")

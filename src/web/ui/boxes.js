@@ -3,10 +3,12 @@ import {get, jobLink, name} from './api.js';
 import {dash, el, empty, field, fill, known, panel, setState, state, table, text} from './view.js';
 import {amount, number} from './format.js';
 import {ids} from './job_links.js';
-import {dots, figure, linear, plane, redrawn} from './plane.js';
+import {dots, figure, linear, logarithmic, plane, redrawn} from './plane.js';
 import {featureUnit, featureValue} from './features.js';
 
-const MOST = 200, AT_ONCE = 8;
+const MOST = 200, AT_ONCE = 8; /* jobs */
+const EDGE = 10; /* normalised values farther away stand at the edge */
+const WIDE = 100; /* values so many times the median make a scale logarithmic */
 
 /* Jobs one by one, some at the same time; those that are not there, or not ours to see, are left out. */
 const jobsOf = async (list, signal) => {
@@ -55,7 +57,7 @@ const featureOf = (feature, reference, jobs, scaled) => {
 	const b = boxOf(base.map((p) => p.raw)), width = b.q3 - b.q1;
 	if (scaled && !(width > 0))
 		return null;
-	const scale = (v) => scaled ? (v - b.median) / width : v;
+	const scale = (v) => scaled ? Math.max(-EDGE, Math.min(EDGE, (v - b.median) / width)) : v;
 	return {feature, box: b, scale, base: base.map((p) => ({...p, v: scale(p.raw)})), looked: looked.map((p) => ({...p, v: scale(p.raw)}))};
 };
 const drawBox = (p, f, x, half) => {
@@ -72,7 +74,8 @@ const draw = (features, title, unit) => {
 	redrawn(place, () => {
 		const scale = (from, to) => ({at: (i) => from + (i + 0.5) / n * (to - from), ticks: n > 1 ? features.map((f, i) => [i, f.feature]) : []});
 		const list = features.flatMap((f) => [...f.base, ...f.looked].map((p) => p.v));
-		const p = plane(place, {height: n > 1 ? 360 : 260, xs: scale, ys: (from, to) => linear(list, unit, from, to, 5), xLabel: '', label: title});
+		const wide = n === 1 && Math.min(...list) > 0 && Math.max(...list) > WIDE * features[0].box.median;
+		const p = plane(place, {height: n > 1 ? 360 : 260, xs: scale, ys: (from, to) => (wide ? logarithmic : linear)(list, unit, from, to, 5), xLabel: '', label: title});
 		const half = Math.min(40, (p.x.at(1) - p.x.at(0)) / 5 || 40);
 		features.forEach((f, i) => {
 			drawBox(p, f, p.x.at(i), half);
@@ -109,7 +112,7 @@ const showAll = ({models, model, reference, jobs, all}, place) => {
 		' jobs of the model, with its median; the lines reach to the last value within 1.5 times its height. ',
 	jobs.length ? 'The larger points are the ' + number(jobs.length) + ' jobs that are looked at; those outside are red.' : 'Enter jobs to see where they are.'),
 	scaled && without.length ? el('p', {class: 'dim'}, 'Not normalised, because half of the model has one value: ' + text(without.map((f) => f.feature).join(', ')) + '.') : '',
-	shown.length ? el('div', {class: scaled ? '' : 'charts'}, scaled ? draw(shown, 'distance to the median, by the distance between the quartiles', 'ratio') :
+	shown.length ? el('div', {class: scaled ? '' : 'charts'}, scaled ? draw(shown, 'distance to the median, by the distance between the quartiles; farther than ' + EDGE + ' at the edge', 'ratio') :
 		shown.map((f) => draw([f], f.feature, featureUnit(f.feature)))) : '', valueTable(raw));
 	sortable(place);
 };

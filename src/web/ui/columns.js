@@ -9,7 +9,7 @@ const words = (name, label, more) => ({name, label, sort: name, text: (job) => t
 const figure = (name, label, unit, more) => ({name, label, unit, sort: name, n: true, metric: true,
 	value: (job) => job[name], text: (job, plain) => (plain ? raw : (v) => amount(unit, v))(job[name]), ...more});
 const moment = (name, label) => ({name, label, sort: name,
-	text: (job, plain) => plain ? job[name] ?? '' : shortTime(job[name]), title: (job) => time(job[name])});
+	whole: true, text: (job, plain) => plain ? job[name] ?? '' : shortTime(job[name]), title: (job) => time(job[name])});
 
 const busy = (job) => job.duration > 0 && job.cpu_time !== null ? job.cpu_time / job.duration : null;
 const status = (job) => {
@@ -18,7 +18,7 @@ const status = (job) => {
 };
 
 export const columns = [
-	{name: 'jobid', label: 'Job', sort: 'jobid', bare: true, fixed: true,
+	{name: 'jobid', label: 'Job', sort: 'jobid', bare: true, fixed: true, id: true, title: (job) => text(job.jobid),
 		cell: (job) => el('a', {href: jobLink(job.link || job.jobid)}, text(job.jobid))},
 	{name: 'status', label: 'Status', bare: true, cell: status},
 	words('jobname', 'Name', {long: true, bare: true}),

@@ -43,11 +43,11 @@ const showComparison = (c, place) => {
 	place.replaceChildren(verdict(c),
 		el('div', {class: 'charts'}, set('Baseline', c.baseline_runs), set('Runs', c.runs)),
 		panel('metrics', 'Metrics', table(columns([{label: 'Metric', cell: (x) => text(x.metric)}]), of(true),
-			{caption: 'Metrics'})));
+			{caption: 'Metrics', cards: true})));
 	if (parts.length)
 		place.append(panel('parts', 'Parts', el('p', {class: 'dim'}, 'Those with the largest difference first.'),
 			table(columns([{label: 'Part', cell: (x) => text(x.name || '') || x.group}, {label: 'Metric', cell: (x) => text(x.metric)}]), parts,
-				{caption: 'Parts'})));
+				{caption: 'Parts', cards: true})));
 	sortable(place);
 };
 const showSets = (page) => {
@@ -94,5 +94,6 @@ export const show = (page) => {
 	const link = (view) => pageLink('compare', {view, a: s.a, b: s.b, where: s.where});
 	page.replaceChildren(el('h1', {}, 'Compare'), el('ul', {class: 'tabs'}, views.map(([view, label]) => el('li', {},
 		el('a', {href: link(view), 'aria-current': view === here ? 'page' : null}, label)))));
+	page.querySelector('.tabs [aria-current]')?.scrollIntoView({block: 'nearest', inline: 'center'});
 	(views.find(([view]) => view === here) || views[0])[2](page);
 };

@@ -133,7 +133,7 @@ const row = (job, shown, plain, i) => {
 		'aria-label': 'mark job ' + text(job.jobid), onchange: (e) => mark(job, e.target.checked)})),
 	shown.map((c) => {
 		const inside = c.cell ? c.cell(job) : c.text(job, plain) || dash;
-		return el('td', {class: [c.n ? 'n' : '', c.long ? 'long' : ''].join(' ').trim() || null,
+		return el('td', {class: [c.n ? 'n' : '', c.long ? 'long' : '', c.whole ? 'whole' : '', c.id ? 'id' : ''].filter(Boolean).join(' ') || null,
 			'data-label': c.bare ? null : c.label, title: c.title ? c.title(job) : c.long ? inside : null}, inside);
 	}));
 };
