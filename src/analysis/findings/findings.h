@@ -77,6 +77,7 @@ struct finding_figures {
 	double writes, write_bytes;
 	double memory_pressure; /* 0..1 of the time */
 	double switches;        /* context switches that threads asked for */
+	double preempted;       /* others, as of threads that yield their core in a loop */
 
 	double memory_used, memory_most;  /* bytes on a host at one time: lower and upper bound */
 	double memory_limit;              /* bytes of a host */

@@ -341,15 +341,20 @@ void rule_page_faults(const struct finding_figures *f, struct findings *to)
 	end(f, to, &d, FINDING_PAGE_FAULTS);
 }
 
+#define SWITCHES 5000 /* a second; beyond, they are what the kernel does */
+
 /* Kernel time that no data, no fault and no start of a process explains: most often the names and
- * attributes of files. Threads that wake each other do not count. */
+ * attributes of files. Threads that wake each other, or yield to each other, do not count. */
 void rule_metadata(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	bool sure = f->time.part[CORE_METADATA] > f->time.part[CORE_KERNEL];
 	double other = f->time.part[CORE_KERNEL] - copying(f);
+	double switches =
+		(f->switches > 0 ? f->switches : 0) + (f->preempted > 0 ? f->preempted : 0);
 
-	if (!sure && (other < 0.5 * f->time.part[CORE_KERNEL] || f->switches >= 5000 * f->duration))
+	if (!sure &&
+	    (other < 0.5 * f->time.part[CORE_KERNEL] || switches >= SWITCHES * f->duration))
 		return;
 	if (!begin(f, &d, sure ? CORE_METADATA : CORE_KERNEL))
 		return;

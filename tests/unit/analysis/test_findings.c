@@ -284,6 +284,12 @@ static void storage(void **state)
 	f = job_with(CORE_KERNEL, 90);
 	f.switches = 1e6;
 	NONE(METADATA);
+	/* nor those that yield to each other */
+	f.switches = 1000;
+	f.preempted = 1e6;
+	NONE(METADATA);
+	f.preempted = 1000;
+	VERDICT(METADATA);
 	/* nor is copying */
 	f = job_with(CORE_KERNEL, 90);
 	f.write_bytes = f.stored_written = 300 * GIB;
