@@ -53,6 +53,7 @@ as() {
   use_store
   own_jobs
   others_jobs
+  ordinary_user
   serve_proxied
   viewers statements "$URL" $SECRET alice >said || fail "$(head -c 4000 said)"
   at_least statements "$(sed -n 's/ statements//p' said)" 200
@@ -139,6 +140,14 @@ as() {
     as "$name" GET api/v1/session
     status_is 401
   done
+  # of two headers, one may be the client's
+  as alice GET api/v1/session "x-user: zebra-user"
+  status_is 401
+  as alice GET api/v1/session "X-PLIMSOLL-PROXY-SECRET: $SECRET"
+  status_is 401
+  # a header that names groups counts only if the server was told so
+  as alice GET api/v1/session "X-Groups: climate"
+  equal role "$(answer .role)" user
   serve_end
   chmod 644 secret
   run -1 --separate-stderr plimsoll serve --listen 127.0.0.1:0 --auth proxy --proxy-header X-User --proxy-secret secret
@@ -268,6 +277,32 @@ P
   [[ $(header set-cookie) == *"; Secure" ]]
   client ask GET "${URL/jobs.example.org/127.0.0.1}login" "Host: evil.example.org"
   status_is 421
+  serve_end
+}
+
+# bats test_tags=engine
+@test "groups of the proxy are projects" {
+  use_store
+  own_jobs
+  others_jobs
+  plimsoll tag other account:climate
+  plimsoll tag zother project:ocean
+  plimsoll users add carol --no-password --role project --projects ocean
+  plimsoll users add susan --no-password --role support
+  serve_proxied --proxy-groups X-Groups
+  local row long
+  long=$(printf '%01000d,climate' 1)
+  for row in "bob|climate|project|other" "bob| climate , ocean ,climate,|project|other,zother" "bob||user|" "bob|/climate,cli mate,climate'--|user|" \
+    "carol|climate|project|other,zother" "carol|nothing|project|zother" "susan|x|support|other,own11,own22,own33zebra,zother" \
+    "bob|zebra-user|project|" "bob|$long|project|other" "bob|$(printf 'g%s,' {1..400})climate|project|"; do
+    IFS='|' read -r user groups role jobs <<<"$row"
+    as "$user" GET api/v1/session "X-Groups: $groups"
+    equal "role of $user, $groups" "$(answer .role)" "$role"
+    as "$user" GET api/v1/jobs "X-Groups: $groups"
+    equal "jobs of $user, $groups" "$(answer '[.jobs[].jobid] | sort | join(",")')" "$jobs"
+  done
+  as bob GET api/v1/jobs "X-Groups: climate" "x-groups: ocean"
+  equal "jobs of two headers" "$(answer '.jobs | length')" 0
   serve_end
 }
 
