@@ -159,6 +159,7 @@ bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
 bats_test(interop.sacct cli/slurm_accounting.bats interop root)
 bats_test(interop.readers cli/readers_clickhouse.bats interop user)
+bats_test(interop.proxy cli/serve_proxy.bats interop user)
 
 # real programs, with and without recording
 add_test(NAME interop.programs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/programs)

@@ -13,6 +13,8 @@
 #include "web/http/replies.h"
 #include "web/web_call.h"
 
+#define OPEN_BODY_MAX 8192
+
 /* ---- who asks ---------------------------------------------------------------------------------
  */
 
@@ -178,7 +180,7 @@ static bool redeem(struct web_call *c, const char *token)
  * would not send a strict cookie. */
 static bool redeem_share(struct web_call *c, const char *token)
 {
-	_cleanup_web_answer_ struct web_answer a = WEB_ANSWER_INIT;
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
 	struct web_server *w = c->server;
 	char name[SHARE_COOKIE_SIZE];
 	unsigned left = 0;
@@ -189,12 +191,8 @@ static bool redeem_share(struct web_call *c, const char *token)
 		return refuse(c, 401, "ask for another one", "this link is not valid any more");
 	strbuf_addf(&c->cookie, "%s=%s; Path=%s/; Max-Age=%u; HttpOnly; SameSite=Lax%s", name,
 		    token, w->options->base_path, left, w->encrypted ? "; Secure" : "");
-	a.status = 303;
-	a.type = "text/plain; charset=utf-8";
-	a.location = xasprintf("%.*s", (int)strcspn(c->http->target, "?"), c->http->target);
-	a.not_kept = true;
-	web_reply(c, &a);
-	return true;
+	target_add_path(&c->target, &path); /* not as it was sent: a browser takes \ for / */
+	return redirect(c, path.buf + (path.len > 0));
 }
 
 static const struct web_asset *find_asset(const struct web_server *w, const struct target *t)
@@ -293,8 +291,10 @@ static bool take_params(struct web_call *c)
 	q->body = "";
 	if (route_take_params(q, &c->target, &why) < 0)
 		return refuse(c, 400, NULL, why.buf);
+	if (q->route->flags & WEB_OPEN) /* anybody may send it */
+		c->http->body_max = OPEN_BODY_MAX;
 	if (c->http->body_too_large)
-		return refuse(c, 413, NULL, "the body is larger than 1 MiB");
+		return refuse(c, 413, NULL, "the body is too large");
 	return choose_type(c);
 }
 
@@ -366,6 +366,8 @@ static bool begin(void *user, struct http_call *h)
 
 	if (__atomic_load_n(&w->stopping, __ATOMIC_ACQUIRE))
 		return refuse(c, 503, NULL, "the server stops");
+	if (h->malformed)
+		return refuse(c, 400, NULL, "the header of the request is malformed");
 	take_forwarded(c);
 	if (!is_our_host(c))
 		return refuse(c, 421, "use the address that the server printed",
@@ -401,7 +403,7 @@ static void submit(void *user, struct http_call *h)
 								       : WORKER_STORE;
 
 	if (h->body_too_large) {
-		refuse(c, 413, NULL, "the body is larger than 1 MiB");
+		refuse(c, 413, NULL, "the body is too large");
 		w->functions->wake(h);
 		return;
 	}

@@ -53,6 +53,7 @@ as() {
   use_store
   own_jobs
   others_jobs
+  ordinary_user
   serve_proxied
   viewers statements "$URL" $SECRET alice >said || fail "$(head -c 4000 said)"
   at_least statements "$(sed -n 's/ statements//p' said)" 200
@@ -139,6 +140,14 @@ as() {
     as "$name" GET api/v1/session
     status_is 401
   done
+  # of two headers, one may be the client's
+  as alice GET api/v1/session "x-user: zebra-user"
+  status_is 401
+  as alice GET api/v1/session "X-PLIMSOLL-PROXY-SECRET: $SECRET"
+  status_is 401
+  # a header that names groups counts only if the server was told so
+  as alice GET api/v1/session "X-Groups: climate"
+  equal role "$(answer .role)" user
   serve_end
   chmod 644 secret
   run -1 --separate-stderr plimsoll serve --listen 127.0.0.1:0 --auth proxy --proxy-header X-User --proxy-secret secret
@@ -272,6 +281,32 @@ P
 }
 
 # bats test_tags=engine
+@test "groups of the proxy are projects" {
+  use_store
+  own_jobs
+  others_jobs
+  plimsoll tag other account:climate
+  plimsoll tag zother project:ocean
+  plimsoll users add carol --no-password --role project --projects ocean
+  plimsoll users add susan --no-password --role support
+  serve_proxied --proxy-groups X-Groups
+  local row long
+  long=$(printf '%01000d,climate' 1)
+  for row in "bob|climate|project|other" "bob| climate , ocean ,climate,|project|other,zother" "bob||user|" "bob|/climate,cli mate,climate'--|user|" \
+    "carol|climate|project|other,zother" "carol|nothing|project|zother" "susan|x|support|other,own11,own22,own33zebra,zother" \
+    "bob|zebra-user|project|" "bob|$long|project|other" "bob|$(printf 'g%s,' {1..400})climate|project|"; do
+    IFS='|' read -r user groups role jobs <<<"$row"
+    as "$user" GET api/v1/session "X-Groups: $groups"
+    equal "role of $user, $groups" "$(answer .role)" "$role"
+    as "$user" GET api/v1/jobs "X-Groups: $groups"
+    equal "jobs of $user, $groups" "$(answer '[.jobs[].jobid] | sort | join(",")')" "$jobs"
+  done
+  as bob GET api/v1/jobs "X-Groups: climate" "x-groups: ocean"
+  equal "jobs of two headers" "$(answer '.jobs | length')" 0
+  serve_end
+}
+
+# bats test_tags=engine
 @test "a link shows one job, for a while" {
   use_store
   own_jobs
@@ -351,5 +386,84 @@ P
   equal role "$(answer .role)" admin
   client unix sock /api/v1/jobs
   equal jobs "$(answer '.jobs | length')" 2
+  serve_end
+}
+
+@test "requests that a proxy may divide in another way are refused" {
+  use_store
+  own_jobs
+  serve_proxied --write
+  python3 - "$URL" $SECRET >said <<'P' || fail "$(cat said)"
+import socket, sys, urllib.parse
+u = urllib.parse.urlsplit(sys.argv[1])
+HEAD = b"Host: 127.0.0.1:%d\r\nX-User: alice\r\nX-Plimsoll-Proxy-Secret: %s\r\nContent-Type: application/json\r\n" % (u.port, sys.argv[2].encode())
+NEXT = b"GET /next HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % u.port
+def answers(data):
+    s = socket.create_connection((u.hostname, u.port), timeout=60)
+    s.sendall(data)
+    s.shutdown(socket.SHUT_WR)
+    out = b""
+    while True:
+        part = s.recv(65536)
+        if not part:
+            break
+        out += part
+    return [int(p[:3]) for p in out.split(b"HTTP/1.1 ")[1:]]
+def post(more, body):
+    return answers(b"POST /api/v1/sql HTTP/1.1\r\n" + HEAD + more + b"\r\n" + body + NEXT)
+END = b"0\r\n\r\n"
+cases = {
+    "both lengths": post(b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", END),
+    "the other way round": post(b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", END),
+    "two lengths": post(b"Content-Length: 0\r\nContent-Length: %d\r\n" % len(NEXT), b""),
+    "two encodings": post(b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", END),
+    "another encoding": post(b"Transfer-Encoding: xchunked\r\n", END),
+    "several encodings": post(b"Transfer-Encoding: gzip, chunked\r\n", END),
+    "a blank behind a name": post(b"Content-Length : %d\r\n" % len(NEXT), b""),
+    "a tab behind a name": post(b"Transfer-Encoding\t: chunked\r\n", END),
+}
+bad = {k: v for k, v in cases.items() if v not in ([400], [])}
+print(bad)
+sys.exit(bool(bad))
+P
+  # as they should be
+  csrf=$(as alice GET api/v1/session && answer .csrf)
+  echo '{"sql":"SELECT count(*) AS n FROM jobs"}' >body
+  as alice POST api/v1/sql "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
+  status_is 200
+  serve_end
+}
+
+@test "a link to a job does not lead to other hosts, nor strangers to much memory" {
+  use_store
+  own_jobs
+  serve_proxied --base-path /p
+  local csrf token place
+  csrf=$(as alice GET api/v1/session && answer .csrf)
+  echo '{}' >body
+  as alice POST api/v1/jobs/own11/share "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
+  token=$(answer .link)
+  token=${token##*=}
+  for place in "/p/\\evil.example" /p/%5cevil.example /p//evil.example /p/.%5cevil; do
+    client ask GET "${URL%/p/}$place?share=$token"
+    [[ $(cat status) == 400 || $(header location) == /p/[.%]* ]] || fail "$place leads to $(header location)"
+    [[ $(header location) != *\\* ]]
+  done
+  client ask GET "${URL}job/own11?share=$token"
+  equal place "$(header location)" /p/job/own11
+  serve_end
+  echo 'correct horse' | plimsoll users add alice
+  serve --auth users
+  head -c 9000 /dev/zero | tr '\0' x >body
+  client ask POST "${URL}login" "Content-Type: application/x-www-form-urlencoded" @body
+  status_is 413
+  # a user's sessions make room for each other, not for those of others
+  sign_in alice 'correct+horse'
+  local first=$COOKIE i
+  for i in {1..16}; do sign_in alice 'correct+horse'; done
+  client ask GET "${URL}api/v1/session" "Cookie: $first"
+  status_is 401
+  client ask GET "${URL}api/v1/session" "Cookie: $COOKIE"
+  status_is 200
   serve_end
 }

@@ -26,6 +26,16 @@ use_store() {
   export PLIMSOLL_DB=$STORE
 }
 
+# ordinary_user: from here on, the store is opened by a user of the server who is no superuser
+ordinary_user() {
+  [ "${PL_ENGINE:-sqlite}" != sqlite ] || return 0
+  local schema=t$BATS_TEST_NUMBER
+  "$(postgres_bin)/psql" -q "$PGURL" -c "CREATE ROLE ordinary$schema LOGIN" -c "GRANT ALL ON SCHEMA $schema TO ordinary$schema" \
+    -c "GRANT ALL ON ALL TABLES IN SCHEMA $schema TO ordinary$schema" >/dev/null
+  STORE=${STORE/user=plimsoll/user=ordinary$schema}
+  export PLIMSOLL_DB=$STORE
+}
+
 # ask SQL: rows as CSV without the header.
 ask() {
   plimsoll sql --csv "$1" | sed 1d

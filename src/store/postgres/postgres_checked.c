@@ -34,10 +34,10 @@
 static const char refused[] = PARTS
 	"SELECT CAST(c.relname AS text) FROM m LEFT JOIN pg_catalog.pg_class c ON c.oid = m.id "
 	"WHERE m.field = 'relid' AND m.id <> 0 AND (c.oid IS NULL OR NOT "
+	"(pg_catalog.left(CAST(c.relname AS text), 7) <> 'access_' AND "
 	"((c.relnamespace = pg_catalog.pg_my_temp_schema() AND c.relkind = 'v') OR ($1 = 1 AND "
 	"c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = "
-	"pg_catalog.current_schema()) AND c.relkind IN ('r', 'v') AND "
-	"pg_catalog.left(CAST(c.relname AS text), 7) <> 'access_'))) "
+	"pg_catalog.current_schema()) AND c.relkind IN ('r', 'v'))))) "
 	"UNION ALL SELECT pg_catalog.concat(p.proname, '()') FROM m "
 	"LEFT JOIN pg_catalog.pg_proc p ON p.oid = m.id "
 	"WHERE m.field IN ('funcid', 'aggfnoid', 'winfnoid') AND (p.oid IS NULL OR "

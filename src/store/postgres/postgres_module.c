@@ -364,8 +364,9 @@ static const char prelude[] =
 	"  RETURN t;\n"
 	"END $plimsoll$";
 
-/* A session of one of these users can set any role, and read the server's files. */
-static int refuse_superuser(struct store *s)
+/* A session of one of these users can set any role, and read the server's files. who: who may
+ * trust a statement anyway. */
+static int refuse_superuser(struct store *s, const char *who)
 {
 	static const char mighty[] =
 		"SELECT count(*) FROM pg_roles r WHERE (r.rolname = session_user AND r.rolsuper) OR "
@@ -380,8 +381,8 @@ static int refuse_superuser(struct store *s)
 		s, EPERM,
 		"the store is opened as a superuser of the server, so that a statement could read "
 		"the server's files; use another user in --db (CREATE ROLE reader LOGIN; GRANT "
-		"SELECT ON ALL TABLES IN SCHEMA public TO reader), or set "
-		"PLIMSOLL_SQL_SUPERUSER=yes if you trust the statement");
+		"SELECT ON ALL TABLES IN SCHEMA public TO reader)%s",
+		who);
 }
 
 /*
@@ -398,7 +399,13 @@ static int pg_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 	char sql[64];
 
 	bool checked = s->viewer && !s->all_jobs;
-	int r = superuser && !checked ? 0 : refuse_superuser(s);
+	int r = 0;
+
+	if (checked)
+		r = refuse_superuser(s, "");
+	else if (!superuser)
+		r = refuse_superuser(
+			s, ", or set PLIMSOLL_SQL_SUPERUSER=yes if you trust the statement");
 	if (r == 0 && checked)
 		r = pg_raise_barriers(s);
 	if (r < 0)

@@ -157,15 +157,24 @@ int access_new_link(struct access *a, char ret[ACCESS_TOKEN_SIZE])
 	return 0;
 }
 
-/* A free place, or that of the session that ends first. */
-static struct access_session *place(struct access *a)
+/* A free place, or that of the session that ends first: of this user, who may have some only. */
+static struct access_session *place(struct access *a, const char *user)
 {
-	struct access_session *best = &a->sessions[0];
+	struct access_session *best = &a->sessions[0], *own = NULL;
+	unsigned count = 0;
 
-	for (size_t i = 0; i < ACCESS_SESSIONS_MAX; i++)
-		if (a->sessions[i].until_ns < best->until_ns)
-			best = &a->sessions[i];
-	return best;
+	for (size_t i = 0; i < ACCESS_SESSIONS_MAX; i++) {
+		struct access_session *s = &a->sessions[i];
+
+		if (s->until_ns < best->until_ns)
+			best = s;
+		if (!*s->token || strcmp(s->user, user) != 0)
+			continue;
+		count++;
+		if (!own || s->until_ns < own->until_ns)
+			own = s;
+	}
+	return count >= ACCESS_SESSIONS_EACH ? own : best;
 }
 
 static bool use_link(struct access *a, const char *token)
@@ -190,7 +199,7 @@ bool access_redeem(struct access *a, const char *token, char ret[ACCESS_TOKEN_SI
 	pthread_mutex_lock(&a->lock);
 	bool ok = use_link(a, token);
 	if (ok)
-		*place(a) = s;
+		*place(a, s.user) = s;
 	pthread_mutex_unlock(&a->lock);
 	if (ok)
 		memcpy(ret, s.token, ACCESS_TOKEN_SIZE);
@@ -261,7 +270,7 @@ int access_open(struct access *a, const char *user, char ret[ACCESS_TOKEN_SIZE])
 		return -EIO;
 	memcpy(s.user, user, strlen(user) + 1);
 	pthread_mutex_lock(&a->lock);
-	*place(a) = s;
+	*place(a, s.user) = s;
 	pthread_mutex_unlock(&a->lock);
 	memcpy(ret, s.token, ACCESS_TOKEN_SIZE);
 	return 0;

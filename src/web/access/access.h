@@ -14,6 +14,7 @@
 #define ACCESS_TOKEN_BYTES 16
 #define ACCESS_TOKEN_SIZE (2 * ACCESS_TOKEN_BYTES + 1) /* as text */
 #define ACCESS_SESSIONS_MAX 512
+#define ACCESS_SESSIONS_EACH 16 /* of a user; a new one ends the oldest */
 #define ACCESS_LINKS_MAX 16
 #define ACCESS_SESSION_S ((uint64_t)7 * 86400)
 #define ACCESS_LOGIN_S ((uint64_t)12 * 3600) /* of a session that a password opened */

@@ -67,6 +67,8 @@ static enum MHD_Result send_reply(struct call *c)
 		return MHD_NO;
 	for (size_t i = 0; i < r->header_count; i++)
 		(void)MHD_add_response_header(response, r->headers[i].name, r->headers[i].value);
+	if (c->base.malformed) /* what follows may not be a request */
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	enum MHD_Result done = MHD_queue_response(c->connection, r->status, response);
 	MHD_destroy_response(response);
 	return done;
@@ -171,6 +173,35 @@ static uint64_t declared_size(const struct call *c)
 	return length && parse_u64(length, &n) < 0 ? UINT64_MAX : n;
 }
 
+struct framing {
+	unsigned lengths, encodings;
+	bool bad;
+};
+
+static enum MHD_Result look_at(void *user, enum MHD_ValueKind kind PL_UNUSED, const char *name,
+			       size_t name_size, const char *value, size_t value_size PL_UNUSED)
+{
+	struct framing *f = user;
+
+	f->bad = f->bad || strcspn(name, " \t") != name_size;
+	f->lengths += !strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	if (!strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+		f->encodings++;
+		f->bad = f->bad || !value || strcasecmp(value, "chunked") != 0;
+	}
+	return MHD_YES;
+}
+
+/* The library takes requests that others may divide in another way: with two lengths, or blanks in
+ * a name. */
+static bool is_malformed(const struct call *c)
+{
+	struct framing f = {.bad = false};
+
+	(void)MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, look_at, &f);
+	return f.bad || f.lengths + f.encodings > 1;
+}
+
 static enum MHD_Result begin(struct http_server *s, struct call *c, const char *method)
 {
 	struct early *e = early_of(c->connection);
@@ -180,12 +211,15 @@ static enum MHD_Result begin(struct http_server *s, struct call *c, const char *
 		e->call = NULL;
 	c->begun = true;
 	c->base.method = method;
+	c->base.body_max = HTTP_BODY_MAX;
 	c->base.body_too_large = declared_size(c) > HTTP_BODY_MAX;
+	c->base.malformed = is_malformed(c);
 	take_address(c);
 	find_peer(c);
 	c->ready = s->events.begin(s->events.user, &c->base);
 	/* a client that still sends would not read the reply: short bodies are read in any case */
-	return c->ready && declared_size(c) > DISCARD_MAX ? send_reply(c) : MHD_YES;
+	bool at_once = c->base.malformed || declared_size(c) > DISCARD_MAX;
+	return c->ready && at_once ? send_reply(c) : MHD_YES;
 }
 
 /* False: there is no end of it. */
@@ -195,7 +229,7 @@ static bool take_body(struct call *c, const char *data, size_t n)
 		c->discarded += n;
 		return c->discarded <= DISCARD_MAX;
 	}
-	if (c->base.body.len + n > HTTP_BODY_MAX) {
+	if (c->base.body.len + n > c->base.body_max) {
 		c->base.body_too_large = true;
 		strbuf_release(&c->base.body);
 		return true;

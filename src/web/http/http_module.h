@@ -32,7 +32,9 @@ struct http_call {
 	char *target; /* as the client sent it: path and query */
 	const char *method;
 	struct strbuf body;
+	size_t body_max; /* set by begin(); HTTP_BODY_MAX at first */
 	bool body_too_large;
+	bool malformed; /* the header: a proxy may take it for another request */
 	bool has_peer; /* of a Unix socket */
 	uid_t peer_uid;
 	char address[64];        /* of the client; "" over a Unix socket */
