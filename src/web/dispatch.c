@@ -251,6 +251,8 @@ static bool check_write(struct web_call *c)
 	if ((c->request.route->flags & WEB_BODY) &&
 	    (!type || strncasecmp(type, "application/json", 16) != 0))
 		return refuse(c, 415, NULL, "the body must be of type application/json");
+	if (header(c, "Content-Encoding"))
+		return refuse(c, 415, NULL, "the body must not be compressed");
 	return false;
 }
 

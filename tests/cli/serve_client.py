@@ -6,11 +6,13 @@
     serve_client.py walk URL TOKEN WRITES                    every route of the table, by strangers and by the user
     serve_client.py openapi URL TOKEN FILE                   does every operation answer as the document in FILE says?
     serve_client.py malformed URL TOKEN                      requests that are none
+    serve_client.py unusual URL TOKEN                        requests that are valid and rare, and bodies that lie
     serve_client.py slow URL TOKEN N                         N clients that send a byte a second
     serve_client.py crowd URL TOKEN N                        N connections at once
     serve_client.py events URL TOKEN N                       the first N events, each with the seconds since the start
 """
 import concurrent.futures
+import gzip
 import http.client
 import json
 import os
@@ -257,6 +259,81 @@ def malformed(url, token):
     sys.exit(0 if good else 1)
 
 
+def talk(url, data, wait=15):
+    """Everything that the server says until it closes the connection."""
+    s = connect(url)
+    s.settimeout(wait)
+    said = b""
+    try:
+        s.sendall(data)
+        while True:
+            part = s.recv(65536)
+            if not part:
+                break
+            said += part
+    except OSError as error:
+        said += b"" if isinstance(error, ConnectionError) else b"[still open]"
+    s.close()
+    return said
+
+
+def statuses(said):
+    return [int(m) for m in re.findall(rb"(?:^|[\r\n}])HTTP/1\.[01] (\d+) ", said)]
+
+
+def unusual(url, token):
+    host, port, _ = place(url)
+    head = "Host: %s:%d\r\nAuthorization: Bearer %s\r\n" % (host, port, token)
+    json_head = head + "Content-Type: application/json\r\n"
+    statement = b'{"sql": "SELECT 1 AS one"}'
+    bomb = gzip.compress(b"[" * 30000000)
+
+    def ask(line, more="", body=b"", close=True):
+        last = "Connection: close\r\n" if close else ""
+        return ("%s HTTP/1.1\r\n%s%s%s\r\n" % (line, json_head if line.startswith("P") else head, more, last)).encode() + body
+
+    def sized(body):
+        return "Content-Length: %d\r\n" % len(body)
+
+    get, post = "GET /api/v1/session", "POST /api/v1/sql"
+    chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(c), c) for c in (statement[:5], statement[5:6], statement[6:])) + b"0\r\nX: y\r\n\r\n"
+    cases = [  # what, bytes, statuses of the answers, what they must have
+        ("HEAD", ask("HEAD /api/v1/session"), [200], None),
+        ("OPTIONS", ask("OPTIONS /api/v1/session"), [405], b"Allow: GET"),
+        ("OPTIONS *", ask("OPTIONS *"), [400], None),
+        ("TRACE", ask("TRACE /api/v1/session"), [405], None),
+        ("CONNECT", ask("CONNECT evil.example:443"), [400], None),
+        ("a range", ask(get, "Range: bytes=0-4\r\n"), [200], b'"csrf"'),
+        ("expect 100", ask(post, "Expect: 100-continue\r\n" + sized(statement), statement), [100, 200], b'"one"'),
+        ("expect 100, refused", ask(post, "Expect: 100-continue\r\nContent-Length: 99999999\r\n"), [413], None),
+        ("chunks", ask(post, "Transfer-Encoding: chunked\r\n", chunks), [200], b'"one"'),
+        ("packed", ask(post, "Content-Encoding: gzip\r\n" + sized(gzip.compress(statement)), gzip.compress(statement)), [415], None),
+        ("a bomb", ask(post, "Content-Encoding: gzip\r\n" + sized(bomb), bomb), [415], None),
+        ("pipelined", ask(get, close=False) * 9 + ask(get), [200] * 10, b'"csrf"'),
+        ("pipelined, mixed", ask("GET /nothing", close=False) + ask(post, sized(statement), statement, False) +
+         ask("HEAD /healthz", close=False) + ask(get), [404, 200, 200, 200], b'"one"'),
+        ("less than promised", ask(post, "Content-Length: 1000\r\n", statement), [], None),
+        ("more than promised", ask(post, "Content-Length: 5\r\n", statement), [400], None),
+        ("two lengths", ask(post, "Content-Length: 5\r\nContent-Length: %d\r\n" % len(statement), statement), [400], None),
+        ("an address in front", ask("GET http://%s:%d/api/v1/session" % (host, port)), [400], None),
+        ("HTTP/1.0", ask(get).replace(b"HTTP/1.1", b"HTTP/1.0"), [200], b'"csrf"'),
+    ]
+    good = True
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        answers = list(pool.map(lambda case: talk(url, case[1]), cases))
+    for (what, _, want, text), said in zip(cases, answers):
+        good &= check(what, statuses(said), (want,))
+        if text and text not in said:
+            print("%s: no %s in %s" % (what, text, said[:400]))
+            good = False
+        # nobody is shown what he sent, nor kept waiting
+        if token.encode() in said or b"[still open]" in said:
+            print("%s: %s" % (what, said[:400]))
+            good = False
+    print(len(cases), "requests")
+    sys.exit(0 if good else 1)
+
+
 def connect(url):
     host, port, _ = place(url)
     return socket.create_connection((host, port), timeout=20)
@@ -314,7 +391,8 @@ def crowd(url, token, n):
     ok = 0
     for c in clients:
         try:
-            ok += c.recv(65536).startswith(b"HTTP/1.1 200")
+            # some may be told to try again
+            ok += c.recv(65536).startswith((b"HTTP/1.1 200", b"HTTP/1.1 503"))
         except OSError:
             pass
     print("%d %d %.3f" % (len(clients), ok, longest))

@@ -2,6 +2,7 @@
  * Module "web": HTTP for `plimsoll serve`, by libmicrohttpd. A few threads wait for all
  * connections; a request that takes time is suspended and woken by the thread that has its answer.
  */
+#include <malloc.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -17,11 +18,13 @@
 #define MEMORY_MAX ((size_t)24 << 10)  /* of a connection: request line, header, buffers */
 #define DISCARD_MAX ((size_t)16 << 20) /* of a body that is refused */
 #define MEMORY_STEP ((size_t)1024)
+#define CROWD 256 /* connections whose memory is worth giving back */
 
 struct http_server {
 	struct MHD_Daemon *daemon;
 	struct http_events events;
 	int listening;
+	unsigned open, most; /* connections; since memory was given back */
 };
 
 struct call {
@@ -100,11 +103,28 @@ static struct early *early_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-static void connected(void *user PL_UNUSED, struct MHD_Connection *connection PL_UNUSED,
-		      void **context, enum MHD_ConnectionNotificationCode how)
+/* The allocator would keep what a crowd of connections had: whenever half of them are gone, it
+ * gives back what is free. */
+static void count_connection(struct http_server *s, bool opened)
+{
+	unsigned open = opened ? __atomic_add_fetch(&s->open, 1, __ATOMIC_RELAXED)
+			       : __atomic_sub_fetch(&s->open, 1, __ATOMIC_RELAXED);
+	unsigned most = __atomic_load_n(&s->most, __ATOMIC_RELAXED);
+
+	if (open > most) {
+		__atomic_store_n(&s->most, open, __ATOMIC_RELAXED);
+	} else if (most >= CROWD && open <= most / 2) {
+		__atomic_store_n(&s->most, open, __ATOMIC_RELAXED);
+		malloc_trim(0);
+	}
+}
+
+static void connected(void *user, struct MHD_Connection *connection PL_UNUSED, void **context,
+		      enum MHD_ConnectionNotificationCode how)
 {
 	struct early *e = *context;
 
+	count_connection(user, how == MHD_CONNECTION_NOTIFY_STARTED);
 	if (how == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = xcalloc(1, sizeof(*e));
 	} else if (e) {
