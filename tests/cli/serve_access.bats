@@ -89,9 +89,9 @@ as() {
     equal "jobs of ${row%%:*}" "$(answer '[.jobs[].jobid] | sort | join(",")')" "${row#*:}"
   done
   # a project's jobs are changed by their owner
-  csrf=$(as carol GET api/v1/session && answer .csrf)
   echo '{"tags":{"k":"v"}}' >body
   put() {
+    csrf=$(as "$1" GET api/v1/session && answer .csrf)
     as "$1" PUT "api/v1/jobs/$2/tags" "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
   }
   put carol other
@@ -102,12 +102,16 @@ as() {
   status_is 200
   put susan own11
   status_is 200
+  # the value of another user is not mine
+  as zebra-user PUT api/v1/jobs/own33zebra/tags "X-Plimsoll-CSRF: $csrf" "Content-Type: application/json" @body
+  status_is 403
   as susan GET metrics
   status_is 200
   as alice GET metrics
   status_is 403
   as susan POST api/v1/models/zebra-model/disable "X-Plimsoll-CSRF: $csrf"
   status_is 403
+  csrf=$(as root2 GET api/v1/session && answer .csrf)
   as root2 POST api/v1/models/zebra-model/disable "X-Plimsoll-CSRF: $csrf"
   status_is 200
   # a change of rights is heeded

@@ -37,8 +37,7 @@ bool access_same(const char *a, const char *b)
 int access_init(struct access *a)
 {
 	*a = (struct access){.lock = PTHREAD_MUTEX_INITIALIZER, .file_lock = -1};
-	int r = access_make_token(a->csrf);
-	return r < 0 ? r : access_make_token(a->script);
+	return access_make_token(a->script);
 }
 
 /* ---- the file for scripts ---------------------------------------------------------------------
@@ -274,6 +273,29 @@ int access_open(struct access *a, const char *user, char ret[ACCESS_TOKEN_SIZE])
 	pthread_mutex_unlock(&a->lock);
 	memcpy(ret, s.token, ACCESS_TOKEN_SIZE);
 	return 0;
+}
+
+bool access_proxied(struct access *a, const char *user, char ret_csrf[ACCESS_TOKEN_SIZE])
+{
+	struct access_session new = {.proxied = true}, *found = NULL;
+
+	if (strlen(user) >= sizeof(new.user))
+		return false;
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < ACCESS_SESSIONS_MAX && !found; i++)
+		if (a->sessions[i].proxied && !strcmp(a->sessions[i].user, user))
+			found = &a->sessions[i];
+	if (!found && access_make_token(new.token) == 0 && access_make_token(new.csrf) == 0) {
+		memcpy(new.user, user, strlen(user) + 1);
+		found = place(a, user);
+		*found = new;
+	}
+	if (found) {
+		found->until_ns = clock_boottime_ns() + ACCESS_LOGIN_S * 1000000000u;
+		memcpy(ret_csrf, found->csrf, ACCESS_TOKEN_SIZE);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return found != NULL;
 }
 
 void access_close(struct access *a, const char *cookies, const char *name)

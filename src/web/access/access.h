@@ -24,6 +24,7 @@ struct access_session {
 	char csrf[ACCESS_TOKEN_SIZE];
 	char user[VIEWER_NAME_MAX + 1]; /* "": who started the server */
 	uint64_t until_ns;              /* boot time */
+	bool proxied;                   /* nobody has its token */
 };
 
 struct access {
@@ -32,10 +33,9 @@ struct access {
 	char links[ACCESS_LINKS_MAX][ACCESS_TOKEN_SIZE];
 	size_t next_link; /* the place of the next one, the oldest */
 	struct access_session sessions[ACCESS_SESSIONS_MAX];
-	char csrf[ACCESS_TOKEN_SIZE]; /* for those who come by a proxy */
-	char *file;                   /* with the token for scripts; NULL: none */
-	int file_lock;                /* of it, while the server runs */
-	bool second;                  /* it is not serve.token, which is another server's */
+	char *file;    /* with the token for scripts; NULL: none */
+	int file_lock; /* of it, while the server runs */
+	bool second;   /* it is not serve.token, which is another server's */
 };
 
 /* 0, or a negative errno where the kernel gives no random bytes. */
@@ -59,6 +59,8 @@ bool access_session(struct access *a, const char *cookies, const char *name,
 		    char ret_csrf[ACCESS_TOKEN_SIZE], char ret_user[VIEWER_NAME_MAX + 1]);
 /* Opens a session of a user, whose token is *ret; -EIO. */
 int access_open(struct access *a, const char *user, char ret[ACCESS_TOKEN_SIZE]);
+/* The value against forged requests of a user whom a proxy names. False: no random bytes. */
+bool access_proxied(struct access *a, const char *user, char ret_csrf[ACCESS_TOKEN_SIZE]);
 /* Ends the session of a cookie header. */
 void access_close(struct access *a, const char *cookies, const char *name);
 /* Random text; a negative errno where the kernel gives none. */

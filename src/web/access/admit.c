@@ -121,14 +121,15 @@ static const char *only(const struct web_call *c, const char *name)
  * from browsers, so that changes need the value against forged requests. */
 static bool admit_proxied(struct web_call *c)
 {
-	const struct web_server *w = c->server;
+	struct web_server *w = c->server;
 	const char *name = only(c, w->options->proxy_header);
 	const char *secret = only(c, "X-Plimsoll-Proxy-Secret");
 
 	if (!name || !secret || !access_same(secret, w->proxy_secret))
 		return false;
 	c->has_session = true;
-	memcpy(c->csrf, w->access.csrf, sizeof(c->csrf));
+	if (!viewer_name_valid(name) || !access_proxied(&w->access, name, c->csrf))
+		return false;
 	return admit_user(c, name, true, only(c, w->options->proxy_groups));
 }
 

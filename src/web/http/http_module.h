@@ -35,7 +35,7 @@ struct http_call {
 	size_t body_max; /* set by begin(); HTTP_BODY_MAX at first */
 	bool body_too_large;
 	bool malformed; /* the header: a proxy may take it for another request */
-	bool has_peer; /* of a Unix socket */
+	bool has_peer;  /* of a Unix socket */
 	uid_t peer_uid;
 	char address[64];        /* of the client; "" over a Unix socket */
 	struct http_reply reply; /* complete when begin() returns true, or before wake() */
