@@ -88,6 +88,12 @@ sum() {
   see missing .missing '"Not found"'
 }
 
+@test "a job is in the list soon after it began, and its page follows it to its end" {
+  see soon '.["in the list after"] < 6' true
+  see 'while it runs' '.["while it runs"]' '["running","Live: this page follows the job while it runs.","Advice is given when the job is in the store."]'
+  see 'at its end' '.["at its end"]' '["completed","The job has ended."]'
+}
+
 @test "annotations can be changed, of any type" {
   see annotation .annotation '["{\"by\":[1,\"<b>\"]}"]'
   equal stored "$(plimsoll show --db "$BATS_FILE_TMPDIR/jobs.db" --json known-good | jq -c .annotations)" '{"checked":{"by":[1,"<b>"]}}'

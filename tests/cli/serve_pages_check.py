@@ -210,6 +210,24 @@ def look_at_job(b, pages):
     pages.keep()
 
 
+def look_at_running(b, pages):
+    """A job that begins while the list is looked at, and ends while its own page is."""
+    pages.open("/", ROWS + " === 50")
+    job = subprocess.Popen(["plimsoll", "run", "-q", "--submit", "--sample", "100ms", "-j", "live", "--", "sh", "-c",
+                            "for i in $(seq 12); do sleep 0.5; done"])
+    begin = time.monotonic()
+    b.until("document.querySelector('#running a')?.textContent === 'live'")
+    seen["in the list after"] = time.monotonic() - begin
+    pages.open("/job/live", "document.querySelector('#report')?.dataset.round && document.querySelector('#live').textContent")
+    seen["while it runs"] = [text(b, "#job-status"), text(b, "#live"), text(b, "#advice .empty-title")]
+    b.until("Number(document.querySelector('#report').dataset.round) > 2")  # it grows
+    b.until("document.querySelector('#job-status').textContent === 'completed'")
+    b.until("[...document.querySelectorAll('#figures .figure')].some((f) => f.textContent.startsWith('Processes14'))")
+    job.wait(timeout=30)
+    seen["at its end"] = [text(b, "#job-status"), text(b, "#live")]
+    pages.keep()
+
+
 def look_at_others(b, pages):
     pages.open("/compare?a=known-bad&b=known-good&with_failed=1", "document.querySelector('#metrics tbody tr')")
     seen["compare"] = [text(b, ".finding h3"), b.run("document.querySelector('#metrics tbody td').textContent")]
@@ -336,7 +354,7 @@ def look_at_nodes(b):
 ALL = ["/", "/job/known-good", "/compare?a=known-bad&b=known-good&with_failed=1", "/compare?view=scatter", "/compare?view=history&job=known-good",
        "/compare?view=curves&a=known-good&b=other", "/compare?view=gantt", "/compare?view=boxes&model=small&a=known-good", "/experiments",
        "/experiments?experiment=checked&group=one&job=known-good", "/models", "/alerts?all=1", "/inbox", "/nodes", "/sql?sql=select+*+from+jobs+limit+5"]
-SETTLED = "document.querySelector('#page')?.children.length && " + READY + \
+SETTLED = "document.querySelector('#page h1') && " + READY + \
           " && (!document.querySelector('#report') || document.querySelector('#report').dataset.round)"
 
 
@@ -409,6 +427,7 @@ def main():
     try:
         pages = Pages(b, server.base)
         b.visit(server.link)
+        look_at_running(b, pages)
         look_at_jobs(b, pages)
         look_at_job(b, pages)
         look_at_others(b, pages)

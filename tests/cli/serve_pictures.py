@@ -16,7 +16,7 @@ PAGES = [("jobs", "/"), ("job", "/job/demo"), ("compare", "/compare?a=step-12&b=
          ("models", "/models"), ("model", "/models?model=esm4"), ("alerts", "/alerts?all=1"), ("nodes", "/nodes"), ("inbox", "/inbox"),
          ("sql", "/sql?sql=SELECT+user,+count(*)+AS+jobs,+sum(cpu_time)+/+3600e6+AS+cpu_hours%0AFROM+jobs+GROUP+BY+user"
                  "+ORDER+BY+cpu_hours+DESC")]
-READY = "Boolean(document.querySelector('#page')?.children.length && !document.querySelector('[aria-busy], .loading') && " \
+READY = "Boolean(document.querySelector('#page h1') && !document.querySelector('[aria-busy], .loading') && " \
         "(!document.querySelector('#report') || document.querySelector('#report').dataset.round))"
 
 server = subprocess.Popen(["plimsoll", "serve", "--listen", "127.0.0.1:0", "--write"], stdout=subprocess.PIPE, text=True)

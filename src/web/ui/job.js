@@ -80,7 +80,9 @@ const showReport = async (markup, place) => {
 /* After which section of the report each of ours stands. */
 const beside = {'advice': ['core-time', 'verdict'], 'process-list': ['executables', 'tree', 'accounting'],
 	'thread-list': ['process-list'], 'edit': ['metadata', 'verdict']};
-const extras = () => [requestAdvice(at), processList(at), threadList(at), editor(at, session.write)].filter(Boolean).map(
+let stored = true; /* a job that runs here is not in the store yet */
+const news = () => dispatchEvent(new Event('plimsoll-news')); /* for the lists, which load on their own */
+const extras = () => [requestAdvice(at, () => stored), processList(at), threadList(at), editor(at, session.write)].filter(Boolean).map(
 	(s) => {
 		s.classList.add('more');
 		return s;
@@ -95,6 +97,7 @@ const follow = (head, report, line) => {
 		timer = setTimeout(() => {
 			last = Date.now();
 			report.reload();
+			news();
 		}, Math.max(0, last + least - Date.now()));
 	};
 	const events = new EventSource(apiLink(at('live')));
@@ -109,6 +112,7 @@ const follow = (head, report, line) => {
 		setTimeout(() => { /* it is being stored */
 			head.reload();
 			report.reload();
+			news();
 		}, 1000);
 	});
 	events.onerror = () => { line.textContent = 'The connection was lost; trying again\u2026'; };
@@ -123,6 +127,10 @@ export const show = (page) => {
 	let following = false, shown = '';
 	const head = fill(headPlace, (signal) => get(at(), {}, signal), (job, where) => {
 		showHead(job, where);
+		if (stored !== (job.stored !== false)) {
+			stored = job.stored !== false;
+			news();
+		}
 		if (outcome(job)[0] === 'running' && !following) {
 			following = true;
 			follow(head, report, line);

@@ -64,6 +64,7 @@ export const processList = (at) => {
 		offset ? el('button', {type: 'button', onclick: () => reload(offset - LIMIT)}, 'Previous') : '',
 		last ? '' : el('button', {type: 'button', onclick: () => reload(offset + LIMIT)}, 'Next')].filter(Boolean));
 	};
+	addEventListener('plimsoll-news', () => list?.reload());
 	/* a click on a bar of several processes, over time, lists them */
 	addEventListener('plimsoll-process', ({detail}) => {
 		if (detail.pid)
@@ -140,7 +141,7 @@ export const threadList = (at) => {
 
 const shown = {cores: (v) => number(v), gpus: (v) => number(v), memory: (v) => values.value('bytes', v),
 	time: (v) => values.duration(v * 1e6)};
-export const requestAdvice = (at) => {
+export const requestAdvice = (at, stored) => {
 	const place = el('div', {class: 'rows'});
 	const amountOf = (item, v) => known(v) ? (shown[item] || String)(v) : dash;
 	const columns = [
@@ -153,12 +154,21 @@ export const requestAdvice = (at) => {
 		{label: 'Note', cell: (r) => text(r.note || (r.past_runs ? r.past_runs_fit + ' of ' + r.past_runs +
 			' earlier runs would fit' : ''))},
 	];
-	whenSeen(place, () => fill(place, (signal) => get(at('advise'), {}, signal), (advice, where) => {
+	let list = null;
+	addEventListener('plimsoll-news', () => list?.reload());
+	whenSeen(place, () => {
+		list = fill(place, (signal) => stored() ? get(at('advise'), {}, signal) : Promise.resolve(null), showAdvice);
+	});
+	const showAdvice = (advice, where) => {
+		if (!advice) {
+			where.replaceChildren(empty('Advice is given when the job is in the store.'));
+			return;
+		}
 		const rows = (Array.isArray(advice) ? advice[0] : advice)?.request || [];
 		where.replaceChildren(rows.length ? table(columns, rows, {caption: 'Request'}) :
 			empty('Nothing is known of what this job used.'),
 		el('p', {class: 'dim'}, sentence('The same as `plimsoll advise`; earlier runs of the same command are taken into account.')));
 		sortable(where);
-	}));
+	};
 	return panel('advice', 'What to ask for next time', place);
 };

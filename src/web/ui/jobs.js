@@ -4,7 +4,7 @@ import {choice, dash, el, empty, field, fill, known, setState, settled, state, t
 import {number} from './format.js';
 import {columns, usual} from './columns.js';
 
-const LIMIT = 50, AGAIN = 15000, RUNNING_AGAIN = 2000;
+const LIMIT = 50, AGAIN = 15000, RUNNING_AGAIN = 1500;
 const filters = ['where', 'text', 'user', 'status', 'host', 'tag', 'from', 'to'];
 const inputs = {};
 let marked = new Set(), rows = [], at = -1, list, tiles;
