@@ -253,6 +253,8 @@ static void add_operation(struct json_writer *j, const struct web_route *r)
 	json_str(j, "summary", r->help);
 	add_operation_id(j, r);
 	add_params(j, r);
+	if (r->flags & WEB_WRITE)
+		json_bool(j, "x-needs-write", true);
 	if (r->flags & WEB_BODY)
 		add_body(j);
 	json_begin_object(j, "responses");
