@@ -171,88 +171,6 @@ static void take_limits(const struct report *r, struct finding_figures *f)
 		f->time_limit = (double)r->request.item[REQUEST_TIME];
 }
 
-/* ---- partners ------------------------------------------------------------------------------- */
-
-static const char *const reason_names[WAIT_REASONS] = {"storage",   "network", "process", "lock",
-						       "condition", "timer",   "child",   "device",
-						       "poll",      "other",   ""};
-
-/* What threads waited for most, by reason: the texts of the source `waits`. */
-struct partners {
-	double seconds[WAIT_REASONS];
-	double same_futex; /* of a place in memory that is not the end of a thread */
-	struct strbuf text[WAIT_REASONS], of[WAIT_REASONS];
-};
-
-/* "condition 7.1 futex end of thread 4711": who joins a thread does not take turns with it. */
-static bool is_join(const char *text, size_t n)
-{
-	return memmem(text, n, "end of thread", strlen("end of thread")) != NULL;
-}
-
-/* "network 7.1 recv 10.0.0.5:5432" */
-static void take_partner(struct partners *p, const char *text, size_t n, const char *entity)
-{
-	size_t word = strcspn(text, " ");
-	char *end;
-
-	for (size_t i = 0; i < WAIT_REASONS; i++) {
-		if (!*reason_names[i] || word >= n || strlen(reason_names[i]) != word ||
-		    strncmp(text, reason_names[i], word) != 0)
-			continue;
-		double seconds = strtod(text + word, &end);
-		size_t used = (size_t)(end - text);
-
-		if (i == WAIT_CONDITION && seconds > p->same_futex && !is_join(text, n))
-			p->same_futex = seconds;
-		if (!(seconds > p->seconds[i]) || used >= n)
-			return;
-		p->seconds[i] = seconds;
-		strbuf_reset(&p->text[i]);
-		strbuf_reset(&p->of[i]);
-		text_add_printable(&p->text[i], text + used + 1,
-				   n - used - 1 < 100 ? n - used - 1 : 100);
-		text_add_printable(&p->of[i], entity, strcspn(entity, "."));
-	}
-}
-
-static void take_partners(const struct report_loading *l, struct partners *p,
-			  struct finding_figures *f)
-{
-	for (size_t i = 0; i < l->series.count; i++) {
-		const struct series *s = &l->series.list[i];
-		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		_cleanup_value_ struct value *metadata = NULL;
-
-		if (strcmp(s->metric, "waits.observed") != 0 || !s->metadata ||
-		    strcmp(s->entity_kind, "process") != 0 ||
-		    value_from_json(s->metadata, strlen(s->metadata), &metadata, &why) < 0)
-			continue;
-		const char *text = value_get_str(metadata, "waits");
-		while (text && *text) {
-			size_t n = strcspn(text, ";");
-
-			take_partner(p, text, n, s->entity);
-			text += n + (text[n] == ';');
-			text += strspn(text, " ");
-		}
-	}
-	f->same_futex = p->same_futex;
-	for (size_t i = 0; i < WAIT_REASONS; i++)
-		if (p->text[i].len) {
-			f->partner[i] = p->text[i].buf;
-			f->partner_of[i] = p->of[i].buf;
-		}
-}
-
-static void partners_release(struct partners *p)
-{
-	for (size_t i = 0; i < WAIT_REASONS; i++) {
-		strbuf_release(&p->text[i]);
-		strbuf_release(&p->of[i]);
-	}
-}
-
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void take_memory(const struct report_loading *l, struct finding_figures *f)
@@ -539,7 +457,7 @@ void report_find(struct report_loading *l)
 	struct report *r = l->r;
 	const struct job_row *row = &r->show.list.rows[0];
 	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT, job = STRBUF_INIT;
-	_cleanup_(partners_release) struct partners partners = {0};
+	_cleanup_(report_partners_release) struct report_partners partners = {0};
 	struct finding_figures f;
 
 	finding_figures_init(&f);
@@ -558,7 +476,7 @@ void report_find(struct report_loading *l)
 	take_limits(r, &f);
 	take_memory(l, &f);
 	report_take_growth(r, &f);
-	take_partners(l, &partners, &f);
+	report_take_partners(l, &partners, &f);
 	take_io(l, &f);
 	take_network(l, &f);
 	take_processes(l, &f);

@@ -77,6 +77,16 @@ int report_load_metadata(struct report_loading *l);
 void report_find(struct report_loading *l);
 /* Figures about processes beside and after each other, and threads; see findings.h. */
 void report_take_peers(const struct report_loading *l, struct finding_figures *f);
+/* What threads waited for most, by reason: the texts of the source `waits`. */
+struct report_partners {
+	double seconds[WAIT_REASONS];
+	double same_futex; /* of a place in memory that is not the end of a thread */
+	struct strbuf text[WAIT_REASONS], of[WAIT_REASONS];
+};
+/* Figures keep pointers to the texts. */
+void report_take_partners(const struct report_loading *l, struct report_partners *p,
+			  struct finding_figures *f);
+void report_partners_release(struct report_partners *p);
 /* Finds the steps of the job; metadata NULL: none. */
 void report_take_steps(struct report_loading *l, const struct value *metadata);
 void report_steps_release(struct report *r);

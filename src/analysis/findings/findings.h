@@ -106,6 +106,8 @@ struct finding_figures {
 	double peers, peer_mean, peer_most;       /* processes of one program at the same time */
 	double workers, worker_mean, worker_most; /* threads of a process, without its first */
 	double same_futex;                /* thread seconds in the same futex that is no mutex */
+	double takers;                    /* processes that waited for a semaphore of several */
+	double semaphore, taker_pipes;    /* s that they waited for it, and in pipes */
 	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
 	double gpus_asked;    /* by the batch system, or visible to it (CUDA_VISIBLE_DEVICES) */
 	double gpu_processes; /* of the job that computed on them, at most; NAN */

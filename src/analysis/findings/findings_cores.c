@@ -48,7 +48,8 @@ void rule_neighbour(const struct finding_figures *f, struct findings *to)
 	double lost = f->time.part[CORE_NEIGHBOUR];
 
 	/* with a core of its own, a ready thread would wait for its turn */
-	if (finding_takes_turns(f) || !finding_begin(f, &d, lost, finding_lost(f, lost)))
+	if (finding_takes_turns(f) || finding_processes_take_turns(f) ||
+	    !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	say(&d.title, "others used the cores that it was ready to use");
 	say(&d.details,
@@ -72,8 +73,8 @@ void rule_affinity(const struct finding_figures *f, struct findings *to)
 
 	/* with a core of its own, a ready thread would wait for its turn; and one that wakes up
 	 * needs a moment to get to a core that is free */
-	if (finding_takes_turns(f) || lost < WAKE_UP * f->switches ||
-	    !finding_begin(f, &d, lost, finding_lost(f, lost)))
+	if (finding_takes_turns(f) || finding_processes_take_turns(f) ||
+	    lost < WAKE_UP * f->switches || !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	say(&d.title, "threads shared cores while other cores were free");
 	say(&d.details,
@@ -170,7 +171,8 @@ void rule_imbalance(const struct finding_figures *f, struct findings *to)
 	/* all of its work, divided evenly among its cores, takes this long at least */
 	if (f->cores >= 1 && saving > f->duration - f->cpu / f->cores)
 		saving = f->duration - f->cpu / f->cores;
-	if (!(c.count >= 2) || !finding_begin(f, &d, lost, saving))
+	if (!(c.count >= 2) || finding_processes_take_turns(f) ||
+	    !finding_begin(f, &d, lost, saving))
 		return;
 	say(&d.title, "load imbalance between %s%s", c.what,
 	    !strcmp(c.what, "process") ? "es" : "s");

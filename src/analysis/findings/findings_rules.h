@@ -60,6 +60,9 @@ void finding_cores(struct strbuf *out, const struct finding_figures *f, double c
  * reader-writer lock or the lock of an interpreter, which the kernel cannot tell from a condition.
  */
 bool finding_takes_turns(const struct finding_figures *f);
+/* The same for processes, which wait for a semaphore: the lock of Python's multiprocessing. Who
+ * reads from a shared queue has it, too, while it waits in a pipe: then the queue is empty. */
+bool finding_processes_take_turns(const struct finding_figures *f);
 /* Most of what it read from storage it had read before: its files do not fit below its memory
  * limit. */
 bool finding_thrashes(const struct finding_figures *f);

@@ -55,10 +55,36 @@ static void takes_turns(const struct finding_figures *f, struct findings *to)
 	end(f, to, &d, FINDING_LOCK);
 }
 
+/* The same for processes. */
+static void processes_take_turns(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double width = f->takers < f->cores ? f->takers : f->cores, busy = finding_busy(f);
+
+	if (!finding_begin(f, &d, (width - busy) * f->duration, f->duration * (1 - busy / width)))
+		return;
+	say(&d.title, "processes took turns: one at a time had the lock");
+	say(&d.details,
+	    "%W processes waited %T for a semaphore that they share, and %N of %W cores were busy "
+	    "on average",
+	    f->takers, f->semaphore, busy, f->cores);
+	add_partner(f, &d, WAIT_PROCESS);
+	say(&d.advice,
+	    "Hold the lock (multiprocessing.Lock, sem_wait) for a shorter time, or divide what it "
+	    "protects; more processes do not help.");
+	say(&d.command, "plimsoll where %s --over time", finding_job(f));
+	evidence(&d, "waits.process", f->semaphore, "s", NULL);
+	end(f, to, &d, FINDING_LOCK);
+}
+
 void rule_lock(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
+	if (finding_processes_take_turns(f)) {
+		processes_take_turns(f, to);
+		return;
+	}
 	if (finding_takes_turns(f)) {
 		takes_turns(f, to);
 		return;
@@ -127,7 +153,7 @@ void rule_process_wait(const struct finding_figures *f, struct findings *to)
 
 	/* those with less work wait for the one that has more */
 	if (finding_has_main(f, to, FINDING_IMBALANCE) || waits_for_room(f) ||
-	    !begin(f, &d, CORE_PROCESS))
+	    finding_processes_take_turns(f) || !begin(f, &d, CORE_PROCESS))
 		return;
 	say(&d.title, "it waited for another process");
 	say(&d.details,

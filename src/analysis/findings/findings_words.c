@@ -210,6 +210,17 @@ bool finding_takes_turns(const struct finding_figures *f)
 	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
 }
 
+#define QUEUE 0.3 /* of the duration one of them waited in a pipe: no lock, but an empty queue */
+
+bool finding_processes_take_turns(const struct finding_figures *f)
+{
+	double busy = finding_busy(f);
+
+	return f->looked && f->takers >= 2 && f->cores >= 1.5 && busy >= 0.5 &&
+	       busy <= TAKE_TURNS && f->taker_pipes < QUEUE * f->duration &&
+	       f->semaphore >= 0.5 * (f->takers - 1) * f->duration;
+}
+
 double finding_tasks(const struct finding_figures *f)
 {
 	double most = f->tasks > f->ranks || isnan(f->ranks) ? f->tasks : f->ranks;

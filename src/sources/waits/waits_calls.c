@@ -103,6 +103,12 @@ static bool is_plain_lock(const uint32_t word[5])
 	return word[0] == 2 && word[1] < 2;
 }
 
+/* glibc: {value, number of those who wait, 128 if processes share it} */
+static bool is_semaphore(const uint32_t word[5])
+{
+	return !word[0] && word[1] >= 1 && word[1] <= UINT16_MAX && word[2] == 128;
+}
+
 static void for_futex(struct wait_partners *w, int pid, const struct wait_syscall *c,
 		      struct wait_seen *ret)
 {
@@ -138,7 +144,8 @@ static void for_futex(struct wait_partners *w, int pid, const struct wait_syscal
 		/* a semaphore or a condition in memory that processes share: of the same job */
 		ret->reason = WAIT_PROCESS;
 		ret->member = true;
-		snprintf(ret->partner, sizeof(ret->partner), "shared memory 0x%llx",
+		snprintf(ret->partner, sizeof(ret->partner), "%s 0x%llx",
+			 known && !value && is_semaphore(word) ? "semaphore" : "shared memory",
 			 (unsigned long long)address);
 	} else {
 		set_condition(ret, address);

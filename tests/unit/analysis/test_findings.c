@@ -181,6 +181,30 @@ static void taking_turns_and_a_neighbour(void **state)
 	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
 }
 
+/* Python's multiprocessing.Lock: four processes, of which one gets it more often. */
+static void processes_that_take_turns(void **state)
+{
+	(void)state;
+	struct finding_figures f = job_with(CORE_USER, 100);
+	f.takers = f.peers = 4;
+	f.semaphore = 290;
+	f.taker_pipes = 0;
+	f.peer_mean = 25;
+	f.peer_most = 70;
+	f.time.part[CORE_IMBALANCE] = 150;
+	f.time.part[CORE_SERIAL] = 150;
+	VERDICT(LOCK);
+	has(verdict_of(&f)->title, "processes took turns");
+	NONE(IMBALANCE);
+	never(&f, "more threads");
+	/* who waits in a pipe meanwhile has the lock of an empty queue */
+	f.taker_pipes = 90;
+	NONE(LOCK);
+	f.taker_pipes = 0;
+	f.semaphore = 140; /* half of what three who wait would have */
+	NONE(LOCK);
+}
+
 /* Of threads that nobody looked at, a part of the time is enough to doubt that they computed. */
 static void computing_or_not_known(void **state)
 {
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(a_quota),
 		cmocka_unit_test(imbalance_and_serial_phases),
 		cmocka_unit_test(taking_turns_and_a_neighbour),
+		cmocka_unit_test(processes_that_take_turns),
 		cmocka_unit_test(computing_or_not_known),
 		cmocka_unit_test(programs_in_turn),
 		cmocka_unit_test(room_in_a_pipe),

@@ -97,6 +97,13 @@ static void shared_memory(void **state)
 	check_futex("process", "shared memory 0x2000");
 }
 
+static void a_semaphore_of_processes(void **state)
+{
+	(void)state;
+	a_futex(FUTEX_WAIT_BITSET, 0, (uint32_t[]){0, 3, 128, 0, 0});
+	check_futex("process", "semaphore 0x2000");
+}
+
 /* ---- coming and going ------------------------------------------------------------------------ */
 
 static void threads_and_processes_vanish(void **state)
@@ -194,6 +201,7 @@ int main(void)
 		with_job(the_second_word_of_a_condition_is_the_same_place),
 		with_job(the_end_of_a_thread),
 		with_job(shared_memory),
+		with_job(a_semaphore_of_processes),
 		with_job(threads_and_processes_vanish),
 		with_job(calls_that_are_not_told),
 		with_job(many_threads_take_turns),
