@@ -56,7 +56,7 @@ as() {
   ordinary_user
   serve_proxied
   viewers statements "$URL" $SECRET alice >said || fail "$(head -c 4000 said)"
-  at_least statements "$(sed -n 's/ statements//p' said)" 200
+  at_least statements "$(sed -n 's/ statements//p' said)" 120
   # those who see all jobs do not see who may come in
   plimsoll users add susan --no-password --role support
   sleep 3
