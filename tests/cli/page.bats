@@ -76,7 +76,7 @@ setup_file() {
   see hurt .hurt '["undefined",0,9,true,false]'
   see 'hostile console' '.["hostile console"]' '[]'
   see injected .injected '"undefined"'
-  see real .real '["undefined",0,8,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
+  see real .real '["undefined",0,9,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
 }
 
 # bats test_tags=epmt
