@@ -113,7 +113,8 @@ bool command_failed(struct web_answer *a, int r, struct command_end *e)
 		web_fail(a, 504, "ask for less, or use the command", "this took longer than %d s",
 			 COMMAND_TIME_S);
 	else if (r == -EFBIG)
-		web_fail(a, 500, "ask for less, or use the command",
+		web_fail(a, 500,
+			 "ask for a page (limit), another type (Accept), or use the command",
 			 "the answer is larger than %zu MiB", COMMAND_OUTPUT_MAX >> 20);
 	else if (r == -ECANCELED)
 		web_fail(a, 503, NULL, "the server stops");

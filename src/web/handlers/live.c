@@ -33,10 +33,9 @@ struct live_stream {
 static bool is_open(struct store *s, int64_t no)
 {
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
-	const struct job_filter f = {.no = no};
 
 	l.bare = true;
-	return s && joblist_load(&l, s, &f) >= 0 && l.count && l.rows[0].open;
+	return s && joblist_load_numbers(&l, s, &no, 1) >= 0 && l.count && l.rows[0].open;
 }
 
 /* True: something is new. */

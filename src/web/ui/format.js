@@ -20,7 +20,7 @@ export const pairs = (o) => Object.entries(o || {}).map(([k, v]) => text(k) + ':
 
 /* How a job ended: [class, words] */
 export const outcome = (job) => {
-	const status = job.status || job.state || (job.running || !known(job.end) ? 'running' :
+	const status = job.status || job.state || (job.running || job.open || !known(job.end) ? 'running' :
 		job.exitcode ? 'failed' : known(job.exitcode) ? 'completed' : 'unknown');
 	if (status === 'failed')
 		return ['failed', known(job.exitcode) ? 'failed, exit ' + job.exitcode : 'failed'];
