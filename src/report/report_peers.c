@@ -187,21 +187,43 @@ static void follow_chain(const struct report_loading *l, size_t parent, struct f
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
+/* Who does less than this part of the busiest does not share its work: collectors of garbage, idle
+ * pools. */
+#define HELPER 0.1
+
 struct workers {
 	int64_t process;
-	double count, sum, most;
+	double *cpu;
+	size_t count, cap;
 };
 
-static void end_workers(const struct workers *w, struct finding_figures *f)
+static void end_workers(struct workers *w, struct finding_figures *f)
 {
-	double mean = w->count > 0 ? w->sum / w->count : 0;
+	double all = 0, most = 0, sum = 0, sharing = 0;
 
-	if (w->count < 2 ||
-	    !(isnan(f->workers) || w->most - mean > f->worker_most - f->worker_mean))
-		return;
-	f->workers = w->count;
-	f->worker_mean = mean;
-	f->worker_most = w->most;
+	for (size_t i = 0; i < w->count; i++) {
+		all += w->cpu[i];
+		most = w->cpu[i] > most ? w->cpu[i] : most;
+	}
+	for (size_t i = 0; i < w->count; i++)
+		if (w->cpu[i] >= HELPER * most) {
+			sum += w->cpu[i];
+			sharing++;
+		}
+	double count = (double)w->count, mean = all / count;
+	w->count = 0;
+	if (count >= 2 && (isnan(f->workers) || most - mean > f->worker_most - f->worker_mean)) {
+		f->workers = count;
+		f->worker_mean = mean;
+		f->worker_most = most;
+	}
+	mean = sum / sharing;
+	if (sharing >= 2 &&
+	    (isnan(f->sharing) || most - mean > f->sharing_most - f->sharing_mean)) {
+		f->sharing = sharing;
+		f->sharing_mean = mean;
+		f->sharing_most = most;
+	}
 }
 
 /* The first thread of a process has other work than those that it started. */
@@ -224,14 +246,13 @@ static void compare_threads(const struct report_loading *l, struct finding_figur
 			continue;
 		if (stmt_get_int(st, 0) != w.process) {
 			end_workers(&w, f);
-			w = (struct workers){.process = stmt_get_int(st, 0)};
+			w.process = stmt_get_int(st, 0);
 		}
-		double s = (double)cpu * 1e-6;
-		w.count++;
-		w.sum += s;
-		w.most = s > w.most ? s : w.most;
+		GROW(w.cpu, w.count, w.cap);
+		w.cpu[w.count++] = (double)cpu * 1e-6;
 	}
 	end_workers(&w, f);
+	free(w.cpu);
 }
 
 void report_take_peers(const struct report_loading *l, struct finding_figures *f)

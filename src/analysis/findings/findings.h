@@ -102,9 +102,10 @@ struct finding_figures {
 
 	double ranks, rank_mean, rank_most; /* CPU s */
 	double hosts, host_mean, host_most;
-	double hosts_missing;                     /* granted, but nothing was recorded there */
-	double peers, peer_mean, peer_most;       /* processes of one program at the same time */
-	double workers, worker_mean, worker_most; /* threads of a process, without its first */
+	double hosts_missing;                       /* granted, but nothing was recorded there */
+	double peers, peer_mean, peer_most;         /* processes of one program at the same time */
+	double workers, worker_mean, worker_most;   /* threads of a process, without its first */
+	double sharing, sharing_mean, sharing_most; /* those of them that share its work */
 	double same_futex;                /* thread seconds in the same futex that is no mutex */
 	double takers;                    /* processes that waited for a semaphore of several */
 	double semaphore, taker_pipes;    /* s that they waited for it, and in pipes */

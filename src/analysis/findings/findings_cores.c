@@ -139,7 +139,7 @@ static struct compared most_uneven(const struct finding_figures *f)
 		{f->peers, f->peer_mean, f->peer_most, "process", f->peer_name,
 		 "Divide the work into more and smaller pieces, and let each process take the next "
 		 "piece when it is free."},
-		{f->workers, f->worker_mean, f->worker_most, "thread", f->peer_name,
+		{f->sharing, f->sharing_mean, f->sharing_most, "thread", f->peer_name,
 		 "Divide the work into smaller pieces that threads take when they are free (OpenMP: "
 		 "schedule(dynamic))."},
 	};

@@ -200,13 +200,22 @@ void finding_add_run(const struct finding_figures *f, struct strbuf *out)
 /* Cores: what a thread does without the lock, others do beside its holder. */
 #define TAKE_TURNS 1.5
 
+/* Who has the lock works, or is ready to while others have its core. */
+static bool somebody_works(const struct finding_figures *f)
+{
+	return finding_busy(f) >= 0.5 || finding_wanted(f) >= 0.5;
+}
+
 bool finding_takes_turns(const struct finding_figures *f)
 {
 	double busy = finding_busy(f), sum = f->workers * f->worker_mean;
+	double ready = f->cpu_wait > 0 ? f->cpu_wait : 0;
 
-	return f->looked && f->workers >= 2 && f->cores >= 1.5 && busy >= 0.5 &&
-	       busy <= TAKE_TURNS && f->worker_most <= LIMIT(TURNS) * f->worker_mean &&
-	       sum >= 0.8 * f->cpu && f->worker_mean >= LIMIT(UNEVEN_CPU) / 2 &&
+	/* those who wait in the futex are these threads, and not others: they live once */
+	return f->looked && sum + ready + f->same_futex <= 1.1 * f->workers * f->duration &&
+	       f->workers >= 2 && f->cores >= 1.5 && somebody_works(f) && busy <= TAKE_TURNS &&
+	       f->worker_most <= LIMIT(TURNS) * f->worker_mean && sum >= 0.8 * f->cpu &&
+	       f->worker_mean >= LIMIT(UNEVEN_CPU) / 2 &&
 	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
 }
 
@@ -216,7 +225,7 @@ bool finding_processes_take_turns(const struct finding_figures *f)
 {
 	double busy = finding_busy(f);
 
-	return f->looked && f->takers >= 2 && f->cores >= 1.5 && busy >= 0.5 &&
+	return f->looked && f->takers >= 2 && f->cores >= 1.5 && somebody_works(f) &&
 	       busy <= TAKE_TURNS && f->taker_pipes < QUEUE * f->duration &&
 	       f->semaphore >= 0.5 * (f->takers - 1) * f->duration;
 }

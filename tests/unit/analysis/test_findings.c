@@ -149,6 +149,21 @@ static void imbalance_and_serial_phases(void **state)
 	f.time.part[CORE_LOCK] = 0;
 	f.time.part[CORE_SERIAL] = 50;
 	f.time.part[CORE_IMBALANCE] = 100;
+	/* the same of threads that share the work of one process */
+	f.peers = NAN;
+	f.sharing = 3;
+	f.sharing_mean = 60;
+	f.sharing_most = 98;
+	VERDICT(IMBALANCE);
+	has(verdict_of(&f)->title, "between threads");
+	f.sharing = NAN;
+	/* one thread has all of it, others of the process have other work */
+	f.workers = 12;
+	f.worker_mean = 8;
+	f.worker_most = 98;
+	NONE(IMBALANCE);
+	f.workers = NAN;
+	f.peers = 4;
 	/* the same work for each, and a part of the time alone */
 	f.peer_most = 63;
 	f.time.part[CORE_SERIAL] = 150;
@@ -177,6 +192,9 @@ static void taking_turns_and_a_neighbour(void **state)
 	f.same_futex = 140; /* half of what three who wait would have */
 	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
 	f.same_futex = 290;
+	f.cpu_wait = 200; /* they were ready for a core: others waited there */
+	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
+	f.cpu_wait = 0;
 	f.worker_most = 80; /* one has the work, and the others wait for it */
 	assert_int_equal(verdict_of(&f)->id, FINDING_NEIGHBOUR);
 }
@@ -197,6 +215,12 @@ static void processes_that_take_turns(void **state)
 	has(verdict_of(&f)->title, "processes took turns");
 	NONE(IMBALANCE);
 	never(&f, "more threads");
+	/* its holder waits for a core most of the time */
+	f.time.part[CORE_USER] = f.cpu = 40;
+	f.time.part[CORE_NEIGHBOUR] = f.cpu_wait = 60;
+	VERDICT(LOCK);
+	f.time.part[CORE_USER] = f.cpu = 100;
+	f.time.part[CORE_NEIGHBOUR] = f.cpu_wait = 0;
 	/* who waits in a pipe meanwhile has the lock of an empty queue */
 	f.taker_pipes = 90;
 	NONE(LOCK);
