@@ -181,3 +181,23 @@ refused() {
     equal "tag $n" "$(get "jobs/$job" | jq -r .tags.n)" "$n"
   done
 }
+
+# bats test_tags=engine
+@test "jobs: accounts of a store of the version before, whatever is in the metadata" {
+  use_store
+  local id
+  for id in 1 2 3; do native_job "job$id" --id "90$id"; done
+  edit() { jq -c "$2" "$1/job.json" >edited && mv edited "$1/job.json"; }
+  edit job1 '.scheduler = {"account": "phys"}'
+  edit job2 '.scheduler = {"account": "ph\u0000ys"} | .note = "a\u0000b"'
+  edit job3 '.scheduler = {"project": 7}'
+  plimsoll submit -q job1 job2 job3
+  accounts() { for id in phys ph 7; do PLIMSOLL_VIEWER="project:nobody:$id" plimsoll list --ids || true; done; }
+  accounts >before
+  equal accounts "$(paste -sd ' ' before)" '901 903'
+  change 'DROP TABLE job_account'
+  change 'DELETE FROM schema_version WHERE number >= 13'
+  plimsoll db migrate -q
+  accounts >after
+  diff before after
+}

@@ -16,6 +16,17 @@ load store
   [ -f data/plimsoll/plimsoll.db ] || fail 'XDG_DATA_HOME is not heeded'
 }
 
+@test "a store in a directory that is read-only: says so" {
+  [ "$(id -u)" != 0 ] || skip 'root may write'
+  native_job a --id a
+  plimsoll submit -q --db there/one.db a
+  chmod 500 there
+  run -1 plimsoll list --db there/one.db
+  chmod 700 there
+  [[ $output == *"'there/one.db': SQLite keeps files beside a store that it reads, but this directory is read-only"* ]] || fail "$output"
+  plimsoll list -q --db there/one.db
+}
+
 @test "a path, sqlite:///, an absolute one with four slashes, memory" {
   native_job a --id a
   plimsoll submit -q --db one.db a

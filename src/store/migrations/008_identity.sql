@@ -55,7 +55,7 @@ UPDATE job SET cluster = coalesce((SELECT coalesce(json_extract(m.json, '$.sched
 --only PostgreSQL
 UPDATE job SET cluster = coalesce(m.json #>> '{scheduler,cluster}', m.json #>> '{job_pl_env,SLURM_CLUSTER_NAME}',
   m.json #>> '{job_pl_env,SGE_CLUSTER_NAME}', '')
-FROM (SELECT job AS job, convert_from(json, 'UTF8')::json AS json FROM job_meta
+FROM (SELECT job AS job, replace(convert_from(json, 'UTF8'), '\u0000', '\ufffd')::json AS json FROM job_meta
   WHERE position('"cluster":"'::bytea in json) > 0 OR position('_CLUSTER_NAME":"'::bytea in json) > 0) m
 WHERE m.job = job.no;
 --end

@@ -32,10 +32,14 @@ struct sqlite_bulk {
 int sqlite_failed(struct store *s, int code)
 {
 	int kind = code & 0xff, e = db_of(s) ? sqlite3_system_errno(db_of(s)) : 0;
+	bool reads = db_of(s) && sqlite3_db_readonly(db_of(s), "main") == 1;
 	const char *ours = kind == SQLITE_NOTADB
 				   ? " is not a Plimsoll store; choose another with --db"
 			   : kind == SQLITE_CORRUPT
 				   ? ": the store is damaged; restore a backup (`plimsoll help db`)"
+			   : kind == SQLITE_READONLY && reads
+				   ? ": SQLite keeps files beside a store that it reads, but this "
+				     "directory is read-only; read a copy elsewhere"
 				   : NULL;
 
 	strbuf_reset(&s->error);
