@@ -23,7 +23,7 @@ setup_file() {
     [ -s address ] && break
     sleep 0.1
   done
-  plimsoll serve --link 2>link || :
+  plimsoll serve --link 2>said || :
   kill "$server"
   wait "$server" || :
   look serve_sign_in_check.py "$PWD/jobs.db"
@@ -55,5 +55,5 @@ setup_file() {
 }
 
 @test "--link says where users sign in" {
-  grep -q "gives no link: if it has users, sign in at $(cat "$BATS_FILE_TMPDIR/address")login" "$BATS_FILE_TMPDIR/link"
+  grep -q "gives no link: if it has users, sign in at $(cat "$BATS_FILE_TMPDIR/address")login" "$BATS_FILE_TMPDIR/said"
 }

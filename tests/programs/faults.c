@@ -1,10 +1,7 @@
-/*
- * Makes system calls on files fail: linked into a unit test (faults.h), or preloaded into a
- * program. FAULTS=FILE   lines "CALL PATH AFTER TIMES ERRNO", as the arguments of fault_add(); read
- * anew whenever the file has changed, and no faults while it is not there What a failed sync was
- * for stays in the page cache, clean: the next sync says that all is well, as the kernel does it.
- * FAULTS_SAID=1   says on stderr what fails.
- */
+/* Makes system calls on files fail: linked into a unit test (faults.h), or preloaded into a program
+ * with FAULTS=FILE, lines "CALL PATH AFTER TIMES ERRNO" as the arguments of fault_add(), read again
+ * when it changes. What a failed sync was for stays in the page cache, clean, as with the kernel:
+ * the next one says that all is well. FAULTS_SAID=1: says on stderr what fails. */
 #include "faults.h"
 
 #include <errno.h>
@@ -61,22 +58,16 @@ static unsigned char *image_of(const struct disk_file *f)
 	return (unsigned char *)(w + 1) + (size_t)(f - w->files) * FILE_PAGES * PAGE;
 }
 
-/*
- * Whoever had it may have been killed. So may a waiter that was just woken: its wake-up is lost
- * then, and the others would sleep for ever, so that nobody sleeps for long.
- */
+/* Whoever had it may have been killed, and a waiter that was just woken, with its wake-up. */
 static void take_lock(void)
 {
-	struct timespec until;
-	int r;
+	int r = ETIMEDOUT;
 
-	do {
+	for (struct timespec until; r == ETIMEDOUT;) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += 50000000;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
+		until.tv_sec++;
 		r = pthread_mutex_clocklock(&w->lock, CLOCK_MONOTONIC, &until);
-	} while (r == ETIMEDOUT);
+	}
 	if (r == EOWNERDEAD)
 		pthread_mutex_consistent(&w->lock);
 }
