@@ -40,5 +40,6 @@ sign_in() {
   form=$(sed -n 's/.*name="form" value="\([0-9a-f]*\)".*/\1/p' answer)
   printf 'form=%s&name=%s&password=%s' "$form" "$name" "$password" >body
   client ask POST "${URL}login" "Cookie: $cookie" "Content-Type: application/x-www-form-urlencoded" @body "$@"
+  # shellcheck disable=SC2034 # of tests
   COOKIE=$(header set-cookie | cut -d';' -f1)
 }

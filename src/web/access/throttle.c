@@ -28,11 +28,13 @@ static size_t network(const char *address, unsigned char ret[64])
 	size_t n = strlen(address);
 
 	if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_V4MAPPED(&v6)) {
-		memcpy(ret, &v6, 8);
+		for (size_t i = 0; i < 8; i++)
+			ret[i] = v6.s6_addr[i];
 		return 8;
 	}
 	n = n < 64 ? n : 64;
-	memcpy(ret, address, n);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (unsigned char)address[i];
 	return n;
 }
 

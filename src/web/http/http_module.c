@@ -169,7 +169,7 @@ static void find_peer(struct call *c)
 {
 	const union MHD_ConnectionInfo *fd =
 		MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct sockaddr_storage a;
+	struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
 	socklen_t size = sizeof(a);
 	struct ucred peer;
 
