@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "views/typed_rows.h"
+#include "views/rows/typed_rows.h"
 #include "views/output.h"
 
 struct stream_table {

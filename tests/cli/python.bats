@@ -43,13 +43,13 @@ check() {
 @test "a server in place of the store gives the same" {
   export XDG_RUNTIME_DIR=$WORK/run
   mkdir -m 700 "$XDG_RUNTIME_DIR"
-  plimsoll serve --listen 127.0.0.1:0 >printed 2>serve.err 3>&- &
+  plimsoll serve --listen 127.0.0.1:0 >served 2>serve.err 3>&- &
   local server=$!
-  until [ -s printed ]; do
+  until [ -s served ]; do
     kill -0 $server || fail "the server ended: $(cat serve.err)" || return 1
     sleep 0.05
   done
-  SERVER=$(sed 's/?.*//' printed) check values server >values || fail "$(cat serve.err)"
+  SERVER=$(sed 's/?.*//' served) check values server >values || fail "$(cat serve.err)"
   at_least values "$(sed -n 's/^server: //p' values)" 300
   # without a server of one's own
   kill $server

@@ -1,5 +1,5 @@
 /* Rows with types; see typed_rows.h. */
-#include "views/typed_rows.h"
+#include "views/rows/typed_rows.h"
 
 #include <errno.h>
 #include <string.h>
