@@ -217,7 +217,7 @@ static void shared_semaphore(void)
 	sem_t *s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	sem_init(s, 1, 0);
-	line("sem_wait", "process", "shared");
+	line("sem_wait", "process", "semaphore");
 	if (!fork()) {
 		sleep(seconds);
 		sem_post(s);

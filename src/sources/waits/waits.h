@@ -137,6 +137,8 @@ struct wait_file_locks {
 	struct wait_file_lock *list;
 	size_t count, cap;
 	uint64_t next_ns; /* when they may be read again */
+	int pid, pid_fd;  /* who was looked at last, and its descriptor of a locked file */
+	uint64_t pid_ns;  /* until when that counts */
 };
 
 struct wait_partners;

@@ -70,32 +70,53 @@ struct search {
 	struct wait_partners *w;
 	int pid;
 	size_t left;
-	const struct wait_file_lock *found;
-	int fd;
+	int fd; /* of a file that another process has locked; -1: none */
 };
+
+static bool is_locked(const struct wait_file_locks *l, int pid, const struct statx *st)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].pid != pid && l->list[i].inode == st->stx_ino &&
+		    l->list[i].major == st->stx_dev_major && l->list[i].minor == st->stx_dev_minor)
+			return true;
+	return false;
+}
 
 static void look_at_fd(void *user, int fd)
 {
 	struct search *s = user;
-	const struct wait_file_locks *l = &s->w->file_locks;
 	struct statx st;
 	char path[48];
 
-	if (s->found || !s->left)
+	if (s->fd >= 0 || !s->left)
 		return;
 	s->left--;
 	snprintf(path, sizeof(path), "%d/fd/%d", s->pid, fd);
 	if (statx(s->w->dir->fd, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
-		  &st) < 0 ||
-	    !S_ISREG(st.stx_mode))
-		return;
-	for (size_t i = 0; i < l->count; i++)
-		if (l->list[i].pid != s->pid && l->list[i].inode == st.stx_ino &&
-		    l->list[i].major == st.stx_dev_major && l->list[i].minor == st.stx_dev_minor) {
-			s->found = &l->list[i];
-			s->fd = fd;
-			return;
-		}
+		  &st) == 0 &&
+	    S_ISREG(st.stx_mode) && is_locked(&s->w->file_locks, s->pid, &st))
+		s->fd = fd;
+}
+
+/* Its descriptor of such a file, or -1; all of its threads have the same. */
+static int find_locked(struct wait_partners *w, int pid, uint64_t now_ns)
+{
+	struct wait_file_locks *l = &w->file_locks;
+	struct search s = {.w = w, .pid = pid, .left = FDS_MAX, .fd = -1};
+	bool others = false;
+
+	refresh(l, w->dir, now_ns);
+	for (size_t i = 0; i < l->count && !others; i++)
+		others = l->list[i].pid != pid;
+	if (!others)
+		return -1;
+	if (l->pid != pid || now_ns >= l->pid_ns) {
+		(void)procdir_numbers(w->dir, pid, "fd", look_at_fd, &s);
+		l->pid = pid;
+		l->pid_fd = s.fd;
+		l->pid_ns = now_ns + LEAST_NS;
+	}
+	return l->pid_fd;
 }
 
 /* The length of a sleep, or what is left of it. */
@@ -118,21 +139,12 @@ static bool is_short(const struct wait_partners *w, int pid, const struct wait_s
 bool wait_asks_for_lock(struct wait_partners *w, int pid, const struct wait_syscall *c,
 			bool on_clock, uint64_t now_ns, struct wait_seen *ret)
 {
-	struct wait_file_locks *l = &w->file_locks;
-	struct search s = {.w = w, .pid = pid, .left = FDS_MAX};
-	bool others = false;
+	int fd = find_locked(w, pid, now_ns);
 
-	refresh(l, w->dir, now_ns);
-	for (size_t i = 0; i < l->count && !others; i++)
-		others = l->list[i].pid != pid;
-	if (!others || !is_short(w, pid, c, on_clock))
+	if (fd < 0 || !is_short(w, pid, c, on_clock))
 		return false;
-	ret->unsure = true; /* it may be locked a moment later */
-	(void)procdir_numbers(w->dir, pid, "fd", look_at_fd, &s);
-	if (!s.found)
-		return false;
-	wait_for_descriptor(w, pid, (uint64_t)s.fd, false, now_ns, ret);
+	wait_for_descriptor(w, pid, (uint64_t)fd, false, now_ns, ret);
 	ret->reason = WAIT_LOCK;
-	ret->unsure = true;
+	ret->unsure = true; /* it may be free a moment later */
 	return true;
 }
