@@ -164,7 +164,10 @@ double finding_active(const struct finding_figures *f)
 		     core_time_family(t, CORE_BLOCKED_FAMILY) - t->part[CORE_CHILD] +
 		     t->part[CORE_RESIDUE];
 
-	return f->duration > 0 && sum > f->duration ? sum / f->duration : 1;
+	/* of half a core, half a second is all that a second has */
+	double least = f->cores > 0 && f->cores < 1 ? f->cores : 1;
+
+	return f->duration > 0 && sum > least * f->duration ? sum / f->duration : least;
 }
 
 double finding_lost(const struct finding_figures *f, double core_seconds)

@@ -126,6 +126,14 @@ static void a_quota(void **state)
 	has(verdict_of(&f)->details, "by a quota of 0.50 cores");
 	f.throttled = 1;
 	NONE(CPU_QUOTA);
+	/* of half a core others took a third: that is a third of the time */
+	f.throttled = 0;
+	f.cores = 0.5;
+	f.time = (struct core_time){0};
+	f.time.part[CORE_USER] = f.cpu = 33;
+	f.time.part[CORE_NEIGHBOUR] = f.cpu_wait = 17;
+	VERDICT(NEIGHBOUR);
+	assert_float_equal(verdict_of(&f)->saving, 34, 1e-9);
 }
 
 static void imbalance_and_serial_phases(void **state)
