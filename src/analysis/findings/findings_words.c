@@ -222,6 +222,8 @@ bool finding_takes_turns(const struct finding_figures *f)
 	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
 }
 
+#define OF_TAKERS 0.6 /* of the CPU time; else they wait for room in a queue that another empties \
+		       */
 #define QUEUE 0.3 /* of the duration one of them waited in a pipe: no lock, but an empty queue */
 
 bool finding_processes_take_turns(const struct finding_figures *f)
@@ -229,7 +231,8 @@ bool finding_processes_take_turns(const struct finding_figures *f)
 	double busy = finding_busy(f);
 
 	return f->looked && f->takers >= 2 && f->cores >= 1.5 && somebody_works(f) &&
-	       busy <= TAKE_TURNS && f->taker_pipes < QUEUE * f->duration &&
+	       busy <= TAKE_TURNS && f->taker_cpu >= OF_TAKERS * f->cpu &&
+	       f->taker_pipes < QUEUE * f->duration &&
 	       f->semaphore >= 0.5 * (f->takers - 1) * f->duration;
 }
 
