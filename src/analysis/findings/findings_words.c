@@ -222,8 +222,8 @@ bool finding_takes_turns(const struct finding_figures *f)
 	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
 }
 
-#define OF_TAKERS 0.6 /* of the CPU time; else they wait for room in a queue that another empties \
-		       */
+/* Of the CPU time; else they wait for room in a queue that another one empties. */
+#define OF_TAKERS 0.6
 #define QUEUE 0.3 /* of the duration one of them waited in a pipe: no lock, but an empty queue */
 
 bool finding_processes_take_turns(const struct finding_figures *f)
