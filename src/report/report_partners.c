@@ -19,7 +19,8 @@ static bool is_join(const char *text, size_t n)
 	return memmem(text, n, "end of thread", strlen("end of thread")) != NULL;
 }
 
-#define TAKER 0.05 /* of the duration; less is no queue */
+#define TAKER 0.05     /* of the duration; less is no queue */
+#define TAKERS_MAX 256 /* whose CPU time is added up */
 
 /* A semaphore of several processes; and a pipe, from which the next one in a queue reads. */
 struct shared {
@@ -63,11 +64,26 @@ static void take_partner(struct report_partners *p, struct shared *shared, const
 	}
 }
 
+/* CPU seconds of a process, as sampled. */
+static double cpu_of(const struct report_loading *l, int64_t entity_no)
+{
+	double us = 0;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		if (s->entity_no == entity_no && (!strcmp(s->metric, "process.usertime") ||
+						  !strcmp(s->metric, "process.systemtime")))
+			us += s->increase > 0 ? s->increase : 0;
+	}
+	return us * 1e-6;
+}
+
 void report_take_partners(const struct report_loading *l, struct report_partners *p,
 			  struct finding_figures *f)
 {
 	struct shared all = {0};
-	double takers = 0;
+	double takers = 0, cpu = 0;
 
 	for (size_t i = 0; i < l->series.count; i++) {
 		const struct series *s = &l->series.list[i];
@@ -89,6 +105,7 @@ void report_take_partners(const struct report_loading *l, struct report_partners
 		}
 		if (shared.semaphore > TAKER * f->duration) {
 			takers++;
+			cpu += takers <= TAKERS_MAX ? cpu_of(l, s->entity_no) : 0;
 			all.semaphore += shared.semaphore;
 			all.pipe += shared.pipe;
 		}
@@ -97,6 +114,7 @@ void report_take_partners(const struct report_loading *l, struct report_partners
 	f->takers = takers;
 	f->semaphore = all.semaphore;
 	f->taker_pipes = all.pipe;
+	f->taker_cpu = cpu;
 	for (size_t i = 0; i < WAIT_REASONS; i++)
 		if (p->text[i].len) {
 			f->partner[i] = p->text[i].buf;

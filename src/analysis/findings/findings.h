@@ -109,6 +109,7 @@ struct finding_figures {
 	double same_futex;                /* thread seconds in the same futex that is no mutex */
 	double takers;                    /* processes that waited for a semaphore of several */
 	double semaphore, taker_pipes;    /* s that they waited for it, and in pipes */
+	double taker_cpu;                 /* s that they computed */
 	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
 	double gpus_asked;    /* by the batch system, or visible to it (CUDA_VISIBLE_DEVICES) */
 	double gpu_processes; /* of the job that computed on them, at most; NAN */

@@ -71,7 +71,8 @@ bool finding_uses_gpus(const struct finding_figures *f);
 /* Of a saving what GPUs that worked meanwhile leave: faster cores would have waited for them. */
 double finding_beside_gpus(const struct finding_figures *f, double saving);
 bool finding_out_of_memory(const struct finding_figures *f);
-/* Threads at work or held up, on average, at least 1: what a part of core time is a share of. */
+/* Threads at work or held up, on average, at least 1 or the part of a core that it has: what a part
+ * of core time is a share of. */
 double finding_active(const struct finding_figures *f);
 /* s of the duration that a part of the core time took, of threads that were at work. */
 double finding_lost(const struct finding_figures *f, double core_seconds);

@@ -164,7 +164,10 @@ double finding_active(const struct finding_figures *f)
 		     core_time_family(t, CORE_BLOCKED_FAMILY) - t->part[CORE_CHILD] +
 		     t->part[CORE_RESIDUE];
 
-	return f->duration > 0 && sum > f->duration ? sum / f->duration : 1;
+	/* of half a core, half a second is all that a second has */
+	double least = f->cores > 0 && f->cores < 1 ? f->cores : 1;
+
+	return f->duration > 0 && sum > least * f->duration ? sum / f->duration : least;
 }
 
 double finding_lost(const struct finding_figures *f, double core_seconds)
@@ -219,6 +222,8 @@ bool finding_takes_turns(const struct finding_figures *f)
 	       f->same_futex >= 0.5 * (f->workers - 1) * f->duration;
 }
 
+/* Of the CPU time; else they wait for room in a queue that another one empties. */
+#define OF_TAKERS 0.6
 #define QUEUE 0.3 /* of the duration one of them waited in a pipe: no lock, but an empty queue */
 
 bool finding_processes_take_turns(const struct finding_figures *f)
@@ -226,7 +231,8 @@ bool finding_processes_take_turns(const struct finding_figures *f)
 	double busy = finding_busy(f);
 
 	return f->looked && f->takers >= 2 && f->cores >= 1.5 && somebody_works(f) &&
-	       busy <= TAKE_TURNS && f->taker_pipes < QUEUE * f->duration &&
+	       busy <= TAKE_TURNS && f->taker_cpu >= OF_TAKERS * f->cpu &&
+	       f->taker_pipes < QUEUE * f->duration &&
 	       f->semaphore >= 0.5 * (f->takers - 1) * f->duration;
 }
 

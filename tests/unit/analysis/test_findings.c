@@ -126,6 +126,14 @@ static void a_quota(void **state)
 	has(verdict_of(&f)->details, "by a quota of 0.50 cores");
 	f.throttled = 1;
 	NONE(CPU_QUOTA);
+	/* of half a core others took a third: that is a third of the time */
+	f.throttled = 0;
+	f.cores = 0.5;
+	f.time = (struct core_time){0};
+	f.time.part[CORE_USER] = f.cpu = 33;
+	f.time.part[CORE_NEIGHBOUR] = f.cpu_wait = 17;
+	VERDICT(NEIGHBOUR);
+	assert_float_equal(verdict_of(&f)->saving, 34, 1e-9);
 }
 
 static void imbalance_and_serial_phases(void **state)
@@ -207,6 +215,7 @@ static void processes_that_take_turns(void **state)
 	f.takers = f.peers = 4;
 	f.semaphore = 290;
 	f.taker_pipes = 0;
+	f.taker_cpu = 95;
 	f.peer_mean = 25;
 	f.peer_most = 70;
 	f.time.part[CORE_IMBALANCE] = 150;
@@ -221,6 +230,10 @@ static void processes_that_take_turns(void **state)
 	VERDICT(LOCK);
 	f.time.part[CORE_USER] = f.cpu = 100;
 	f.time.part[CORE_NEIGHBOUR] = f.cpu_wait = 0;
+	/* another one computes: they wait for room in its queue */
+	f.taker_cpu = 10;
+	NONE(LOCK);
+	f.taker_cpu = 95;
 	/* who waits in a pipe meanwhile has the lock of an empty queue */
 	f.taker_pipes = 90;
 	NONE(LOCK);

@@ -126,8 +126,8 @@ static void every_page_is_well_formed(void **state)
 		assert_true(utf8_valid(text, size));
 		assert_balanced(text);
 		assert_paths(text);
-		assert_int_equal(count_of(text, "<script"), 8);
-		assert_int_equal(count_of(text, "</script"), 8);
+		assert_int_equal(count_of(text, "<script"), 9);
+		assert_int_equal(count_of(text, "</script"), 9);
 		assert_true(str_prefix(text, "<!DOCTYPE html>\n"));
 		assert_true(str_suffix(text, "</html>\n"));
 		/* nothing that a browser would fetch; hostile texts speak of it */
