@@ -323,6 +323,28 @@ sql() {
   send POST api/v1/sql "$(jq -nc --arg s "$1" --argjson n "${2:-10}" '{sql: $s, limit: $n}')"
 }
 
+@test "a submission that failed is submitted again; what is no submission is refused" {
+  export PLIMSOLL_FAILED_DIR=$WORK/failed
+  jobs
+  mkdir failed
+  plimsoll run -q -j late -- true
+  mv "$PLIMSOLL_PREFIX/late" failed/late
+  echo 'the disk was full' >failed/late.reason
+  mkfifo failed/pipe
+  serve --write
+  get api/v1/inbox
+  equal failed "$(answer '[.failed[].name] | sort | join(" ")')" 'late pipe'
+  send POST api/v1/inbox/pipe/retry '{}'
+  status_is 400
+  equal error "$(answer .error)" "'pipe' is neither a file nor a directory"
+  send POST api/v1/inbox/late/retry '{}'
+  status_is 200
+  equal left "$(find failed -mindepth 1)" failed/pipe
+  get api/v1/jobs/late
+  status_is 200
+  serve_end
+}
+
 @test "the SQL console reads, and only that" {
   jobs
   serve

@@ -99,6 +99,11 @@ void web_inbox_retry(const struct web_request *q, struct store *s PL_UNUSED, str
 		web_fail(a, 404, NULL, "there is no '%s' in '%s'", name, dir);
 		return;
 	}
+	/* a FIFO would hold the command for as long as it may run */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		web_fail(a, 400, "remove it", "'%s' is neither a file nor a directory", name);
+		return;
+	}
 	_cleanup_free_ char *input = xasprintf("%s/%s", dir, name);
 	_cleanup_free_ char *reason = xasprintf("%s" REASON, name);
 	command_line_of(&l, q, q->route->command, NULL);
