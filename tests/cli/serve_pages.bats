@@ -62,6 +62,7 @@ sum() {
   see link .link '"jobid ~ known*"'
   see reloaded .reloaded '"jobid ~ known*"'
   see 'a bad filter' '.["bad filter"] | test("expected a value")' true
+  see 'said once, without a range' '.["bad filter said"]' '[1,""]'
   see at .at '"known-bad"'
   see focus .focus true
   see columns .columns true
@@ -86,6 +87,7 @@ sum() {
   see 'one that was clicked' .clicked true
   see exports '.exports | contains(["?format=parquet"])' true
   see missing .missing '"Not found"'
+  see 'missing, said once' '.["missing said"]' 1
 }
 
 @test "a job is in the list soon after it began, and its page follows it to its end" {

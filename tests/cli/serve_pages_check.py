@@ -149,6 +149,8 @@ def look_at_jobs(b, pages):
     fill_in(b, "#" + where, "duration >")
     b.until("Boolean(document.querySelector('#job-table [role=alert]'))")
     seen["bad filter"] = text(b, "#job-table [role=alert]")
+    b.until("!document.querySelector('.tiles .figure')")
+    seen["bad filter said"] = b.run("[document.querySelectorAll('[role=alert]').length, document.querySelector('#range-shown').textContent]")
     b.console = [line for line in b.console if "a status of 400" not in line]
     pages.keep()
 
@@ -206,6 +208,8 @@ def look_at_job(b, pages):
 
     pages.open("/job/no-such-job", "document.querySelector('#job-head [role=alert]')")
     seen["missing"] = text(b, "#job-head [role=alert] h3")
+    b.until("!document.querySelector('#report').firstChild")
+    seen["missing said"] = b.run("document.querySelectorAll('[role=alert]').length")
     b.console = [line for line in b.console if "a status of 404" not in line]
     pages.keep()
 

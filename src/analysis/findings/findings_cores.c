@@ -436,6 +436,11 @@ static void too_little(const struct finding_figures *f, struct draft *d)
 		return;
 	}
 	say(&d->title, "too little is known for a verdict");
+	if (f->running) {
+		say(&d->details, "It runs: what its processes used is known when they end.");
+		say(&d->advice, "Look again later, or at its end.");
+		return;
+	}
 	if (f->unseen >= 1)
 		say(&d->details,
 		    "CPU time and memory of %P are unknown: a signal ended them, or "

@@ -221,6 +221,12 @@ static void failed_of(struct strbuf *out, const struct finding_figures *f)
 	say(out, "%C of %P ended with a status other than 0", f->failed, f->processes);
 }
 
+/* GNU timeout says so by a status of its own. */
+static bool is_timeout(const struct finding_figures *f)
+{
+	return f->exitcode == 124 && f->failed_name && !strcmp(f->failed_name, "timeout");
+}
+
 void rule_failed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
@@ -247,6 +253,7 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 			say(&d.details,
 			    f->exitcode == 127   ? " (127: a shell did not find a command)"
 			    : f->exitcode == 126 ? " (126: a shell could not execute a command)"
+			    : is_timeout(f)      ? " (124: the time that it was given was over)"
 						 : "");
 			say(&d.details, f->failed >= 1 ? "; " : "");
 		}
@@ -256,14 +263,19 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 			say(&d.details, "the exit status of the job is %W", f->exitcode);
 		say(&d.details, ".");
 	}
-	if (f->failed >= 1)
+	if (is_timeout(f))
+		say(&d.advice,
+		    "Give `timeout` more time than its command needs, or look what that waited for: "
+		    "`plimsoll where %s`",
+		    finding_job(f));
+	else if (f->failed >= 1)
 		say(&d.advice, "List them with `plimsoll procs %s --failed`", finding_job(f));
 	else if (f->failed == 0)
 		say(&d.advice, "Look at its output: all known processes ended with status 0");
 	else
 		say(&d.advice,
 		    "Look at its output; `plimsoll run` also records how each process ended");
-	if (f->exitcode > 0 && f->failed >= 1)
+	if (f->exitcode > 0 && f->failed >= 1 && !is_timeout(f))
 		say(&d.advice, ": look first at the last one with status %W", f->exitcode);
 	say(&d.advice, ".");
 	if (f->failed >= 1)

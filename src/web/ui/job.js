@@ -141,5 +141,5 @@ export const show = (page) => {
 			return;
 		shown = markup;
 		showReport(markup, place).catch((error) => place.prepend(failure({status: 0, message: error.message})));
-	});
+	}, {echo: true});
 };

@@ -253,12 +253,14 @@ export const show = (page) => {
 		try {
 			return await get('jobs', query(state()), signal);
 		} catch (error) {
-			if (error.status === 400)
+			if (error.status === 400) {
 				inputs.where.setAttribute('aria-invalid', 'true');
+				document.getElementById('range-shown').textContent = '';
+			}
 			throw error;
 		}
 	}, showJobs, {every: AGAIN});
-	tiles = fill(tilesPlace, (signal) => get('tiles', filterOf(state()), signal), showTiles, {every: AGAIN, quiet: true});
+	tiles = fill(tilesPlace, (signal) => get('tiles', filterOf(state()), signal), showTiles, {every: AGAIN, quiet: true, echo: true});
 	fill(running, (signal) => get('running', {}, signal), showRunning, {every: RUNNING_AGAIN, quiet: true});
 	addEventListener('keydown', key);
 	addEventListener('popstate', () => {

@@ -33,9 +33,10 @@ export const failure = (error, ...more) => el('div', {class: 'finding severe', r
 
 /*
  * Fills a place from the server. ask(signal) gets the data, show(data, place) puts them there. What fails is said in
- * the place, above what it had before, and tried again until it succeeds if it may pass. Returns {reload, stop}.
+ * the place, above what it had before, and tried again until it succeeds if it may pass. echo: another place asks for the
+ * same and says what is wrong with the request. Returns {reload, stop}.
  */
-export const fill = (place, ask, show, {every = 0, quiet = false} = {}) => {
+export const fill = (place, ask, show, {every = 0, quiet = false, echo = false} = {}) => {
 	let round = 0, control = null, timer = 0, box = null, failures = 0, ended = false;
 	const later = (ms) => {
 		clearTimeout(timer);
@@ -51,6 +52,8 @@ export const fill = (place, ask, show, {every = 0, quiet = false} = {}) => {
 		clear();
 		if (!error.passing)
 			place.replaceChildren();
+		if (echo && (error.status === 400 || error.status === 404))
+			return;
 		place.classList.add('stale');
 		box = failure(error, error.passing ? el('p', {class: 'dim'}, 'Trying again\u2026 ',
 			el('button', {type: 'button', onclick: load}, 'Try now')) : null);

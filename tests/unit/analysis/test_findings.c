@@ -395,6 +395,11 @@ static void of_a_moment_nothing_is_said(void **state)
 	has(verdict_of(&f)->title, "too short");
 	f.duration = NAN;
 	VERDICT(UNMEASURED);
+	f.unseen = 3;
+	has(verdict_of(&f)->advice, "`plimsoll run`");
+	f.running = true;
+	has(verdict_of(&f)->details, "It runs");
+	assert_null(strstr(verdict_of(&f)->advice, "plimsoll"));
 }
 
 int main(void)

@@ -23,6 +23,11 @@ static void failures_come_first(void **state)
 	has(verdict_of(&f)->details, "odel ended with status 3, as the job did");
 	assert_string_equal(verdict_of(&f)->command, "plimsoll procs 4711 --failed");
 	(void)SAYS(LOCK);
+	f.failed_name = "timeout";
+	f.exitcode = 124;
+	VERDICT(FAILED);
+	has(verdict_of(&f)->details, "124: the time that it was given was over");
+	has(verdict_of(&f)->advice, "`plimsoll where 4711`");
 	f.exitcode = 128 + 9;
 	VERDICT(KILLED);
 	f.exitcode = 128 + 11;
