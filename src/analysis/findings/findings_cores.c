@@ -51,7 +51,7 @@ void rule_neighbour(const struct finding_figures *f, struct findings *to)
 	if (finding_takes_turns(f) || finding_processes_take_turns(f) ||
 	    !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
-	say(&d.title, "others used the cores that it was ready to use");
+	say(&d.title, "other programs took cores that it needed");
 	say(&d.details,
 	    "its threads were ready to run for %T while others had the cores, and ran for "
 	    "%T.",
@@ -100,7 +100,7 @@ void rule_oversubscribed(const struct finding_figures *f, struct findings *to)
 	    !finding_begin(f, &d, f->time.part[CORE_OVERSUBSCRIBED],
 			   f->duration * (1 - f->cores / wanted)))
 		return;
-	say(&d.title, "more of its own threads were ready to run than it has cores");
+	say(&d.title, "too many busy threads for its cores");
 	say(&d.details,
 	    "%N threads ran or were ready to run on average, on %N core%s; they waited "
 	    "%T for each other.",

@@ -110,7 +110,7 @@ void rule_timer(const struct finding_figures *f, struct findings *to)
 	if (!begin(f, &d, CORE_TIMER))
 		return;
 	d.saving = finding_beside_gpus(f, d.saving);
-	say(&d.title, "it slept until a time had come");
+	say(&d.title, "it slept on purpose, until a timer woke it");
 	say(&d.details,
 	    "for %T of core time it slept (sleep, usleep, poll with a time-out) while nothing "
 	    "else was to be done",
