@@ -249,7 +249,7 @@ print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
     FAKE_NVML_HANG=$call plimsoll monitor -q --no-submit -i 100ms -d job -- sleep 1
     at_most seconds $(($(date +%s) - begin)) 8
     equal state "$(jq -r .sampling.sources.nvidia job/*/*.json)" 'did not answer before the end'
-    at_least readings "$(readings sampler | wc -l)" 10
+    at_least readings "$(readings sampler | wc -l)" 4
     rm -r job
   done
   equal sources "$(FAKE_NVML_HANG=nvmlInit_v2 plimsoll sources --json | jq -r '.[] | select(.name == "nvidia") | .state')" hangs

@@ -57,7 +57,7 @@ SCRIPT
   equal "asked for" "$(epmt list op_metrics fmt=json tags=phase:other "$job" | jq -c 'map([.tags, .num_procs])')" '[[{"phase":"other"},1]]'
   # the program was in its phase for a tenth of the time at the end of the job
   plimsoll timeline last >bars
-  grep -q '^..[█#]\{10\}.* x  solve (script)$' bars || fail "$(cat bars)"
+  grep -q '^[·.]*[█#]\{10\}.* x  solve (script)$' bars || fail "$(cat bars)"
   grep -q '^[·.]\{10\}.* x  solve (program)$' bars || fail "$(cat bars)"
 }
 

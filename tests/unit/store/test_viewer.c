@@ -293,7 +293,7 @@ static void statements(void **state)
 
 	if (is_postgres(s)) {
 		assert_int_equal(r, -EPERM);
-		assert_non_null(strstr(store_error(s), "only administrators"));
+		assert_non_null(strstr(store_error(s), "superuser"));
 		store_close(s);
 		s = look_as(*state, "support:s:");
 		assert_int_equal(s->engine->guard(s, 0, true), -EPERM);
