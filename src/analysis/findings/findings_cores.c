@@ -66,6 +66,15 @@ void rule_neighbour(const struct finding_figures *f, struct findings *to)
 
 #define WAKE_UP 0.3e-3 /* s for each switch of a thread; slices of shared cores are longer */
 
+/* Threads that are bound to too few cores keep these busy: a whole number of them. Who is woken
+ * again and again, as by a lock, does not. What samples saw needs no such guess. */
+static bool fills_cores(const struct finding_figures *f)
+{
+	double busy = busy_time(f) / f->duration, cores = floor(busy + 0.15);
+
+	return f->looked || (cores >= 1 && busy <= cores + 0.05);
+}
+
 void rule_affinity(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
@@ -74,7 +83,8 @@ void rule_affinity(const struct finding_figures *f, struct findings *to)
 	/* with a core of its own, a ready thread would wait for its turn; and one that wakes up
 	 * needs a moment to get to a core that is free */
 	if (finding_takes_turns(f) || finding_processes_take_turns(f) ||
-	    lost < WAKE_UP * f->switches || !finding_begin(f, &d, lost, finding_lost(f, lost)))
+	    lost < WAKE_UP * f->switches || !fills_cores(f) ||
+	    !finding_begin(f, &d, lost, finding_lost(f, lost)))
 		return;
 	say(&d.title, "threads shared cores while other cores were free");
 	say(&d.details,

@@ -385,6 +385,23 @@ static void harmful_advice_is_impossible(void **state)
 	never(&f, "-c ");
 }
 
+static void without_samples_bound_threads_fill_whole_cores(void **state)
+{
+	static const double busy[] = {90, 101, 115, 203};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+		struct finding_figures f = job_with(CORE_AFFINITY, 80);
+
+		f.looked = f.sampled = false;
+		f.cpu = f.time.part[CORE_USER] = busy[i];
+		if (i == 2)
+			NONE(AFFINITY);
+		else
+			(void)SAYS(AFFINITY);
+	}
+}
+
 static void of_a_moment_nothing_is_said(void **state)
 {
 	struct finding_figures f = job_with(CORE_TIMER, 0.2);
@@ -419,6 +436,7 @@ int main(void)
 		cmocka_unit_test(room_in_a_pipe),
 		cmocka_unit_test(storage),
 		cmocka_unit_test(harmful_advice_is_impossible),
+		cmocka_unit_test(without_samples_bound_threads_fill_whole_cores),
 		cmocka_unit_test(of_a_moment_nothing_is_said),
 	};
 
